@@ -1,0 +1,194 @@
+package wake
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/rouse-dev/rouse/internal/refusal"
+)
+
+// A Manifest is what an app said it may emit.
+type Manifest struct {
+	// Events by name; nil when the app said nothing of events.
+	Events map[string]*Event
+}
+
+// An Event is one event type as the app's manifest defines it.
+type Event struct {
+	Name             string
+	Description      string
+	Topic            string            // a template: {argument} stands for its value
+	Filter           map[string]string // payload field → template
+	Personal         bool              // reaches the one user an emit names
+	DeleteOnDelivery bool              // its content is removed once delivered
+	Public           *bool             // open to any native client; nil when the SDK does not know the word
+
+	arguments, payload *shape
+}
+
+// event is an Event on the wire.
+type event struct {
+	Name             *string           `json:"name"`
+	Description      *string           `json:"description"`
+	Arguments        json.RawMessage   `json:"arguments"`
+	Payload          json.RawMessage   `json:"payload"`
+	Topic            *string           `json:"topic"`
+	Filter           map[string]string `json:"filter"`
+	Personal         bool              `json:"personal"`
+	DeleteOnDelivery bool              `json:"delete_on_delivery"`
+	Public           *bool             `json:"public"`
+}
+
+// ParseManifest reads a manifest, whole or not at all. Its errors are refusals that name the event and the field.
+func ParseManifest(body json.RawMessage) (*Manifest, error) {
+	var raw struct {
+		Events *[]json.RawMessage `json:"events"`
+	}
+	if err := json.Unmarshal(body, &raw); err != nil {
+		return nil, refusal.New(refusal.BadRequest, "events: must be a list of events")
+	}
+	m := &Manifest{}
+	if raw.Events == nil {
+		return m, nil
+	}
+	if len(*raw.Events) > MaxEvents {
+		return nil, refusal.New(refusal.BadRequest, "events: at most %d", MaxEvents)
+	}
+	m.Events = make(map[string]*Event, len(*raw.Events))
+	for i, one := range *raw.Events {
+		e, err := parseEvent(fmt.Sprintf("events[%d]", i), one)
+		if err != nil {
+			return nil, err
+		}
+		if m.Events[e.Name] != nil {
+			return nil, refusal.New(refusal.BadRequest, "events[%d].name: %s is there twice", i, e.Name)
+		}
+		m.Events[e.Name] = e
+	}
+	return m, nil
+}
+
+func parseEvent(at string, body json.RawMessage) (*Event, error) {
+	bad := func(format string, args ...any) error {
+		return refusal.New(refusal.BadRequest, at+format, args...)
+	}
+	if len(body) == 0 || body[0] != '{' {
+		return nil, bad(": must be an object")
+	}
+	var raw event
+	if err := json.Unmarshal(body, &raw); err != nil {
+		return nil, bad(": %s", typeError(err))
+	}
+	if raw.Name == nil {
+		return nil, bad(".name: is missing")
+	}
+	if err := CheckEventName(*raw.Name); err != nil {
+		return nil, bad(".name: %s", refusal.Of(err).Message)
+	}
+	at = "event " + *raw.Name
+	if raw.Description == nil || *raw.Description == "" {
+		return nil, bad(": description is missing")
+	}
+	e := &Event{Name: *raw.Name, Description: *raw.Description, Filter: raw.Filter,
+		Personal: raw.Personal, DeleteOnDelivery: raw.DeleteOnDelivery, Public: raw.Public}
+	var err error
+	if e.arguments, err = parseShape(raw.Arguments); err != nil {
+		return nil, bad(": arguments: %s", err)
+	}
+	if e.payload, err = parseShape(raw.Payload); err != nil {
+		return nil, bad(": payload: %s", err)
+	}
+	for name := range e.arguments.schema.Properties {
+		if !argumentName.MatchString(name) {
+			return nil, bad(": argument %s: a-z 0-9 _, beginning with a letter, at most 64 characters", Quote(name))
+		}
+	}
+	if raw.Topic == nil {
+		return nil, bad(": topic is missing")
+	}
+	e.Topic = *raw.Topic
+	if err := e.checkTemplates(); err != nil {
+		return nil, bad(": %s", err)
+	}
+	return e, nil
+}
+
+// Breaks says why subscriptions to this event cannot go on under its next definition; empty when they can. Additions never
+// break: new optional arguments, new payload fields, wider types.
+func (e *Event) Breaks(next *Event) string {
+	if e.Topic != next.Topic {
+		return "it is routed by other arguments"
+	}
+	if e.Personal != next.Personal {
+		return "it changed who it is for"
+	}
+	if reason := e.arguments.breaks(next.arguments, true); reason != "" {
+		return "its arguments changed: " + reason
+	}
+	if reason := e.payload.breaks(next.payload, false); reason != "" {
+		return "its payload changed: " + reason
+	}
+	return ""
+}
+
+// A shape is one of an event's two schemas.
+type shape struct {
+	schema   *jsonschema.Schema
+	resolved *jsonschema.Resolved
+}
+
+func parseShape(raw json.RawMessage) (*shape, error) {
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil, fmt.Errorf("must be a JSON Schema object")
+	}
+	s := new(jsonschema.Schema)
+	if err := json.Unmarshal(raw, s); err != nil {
+		return nil, fmt.Errorf("is no JSON Schema: %w", err)
+	}
+	if s.Type != "object" {
+		return nil, fmt.Errorf(`must be a JSON Schema with "type":"object"`)
+	}
+	if err := checkTypes(s); err != nil {
+		return nil, err
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		return nil, fmt.Errorf("is no JSON Schema: %w", err)
+	}
+	return &shape{s, resolved}, nil
+}
+
+var schemaTypes = map[string]bool{"": true, "null": true, "boolean": true, "object": true, "array": true, "number": true,
+	"string": true, "integer": true}
+
+// checkTypes refuses type names that JSON Schema does not have, at any depth.
+func checkTypes(s *jsonschema.Schema) error {
+	for sub := range allSchemas(s) {
+		for _, t := range append([]string{sub.Type}, sub.Types...) {
+			if !schemaTypes[t] {
+				return fmt.Errorf("is no JSON Schema: there is no type %s", Quote(t))
+			}
+		}
+	}
+	return nil
+}
+
+func (s *shape) breaks(next *shape, arguments bool) string {
+	for name, was := range s.schema.Properties {
+		is := next.schema.Properties[name]
+		switch {
+		case is == nil:
+			return name + " was removed"
+		case is.Type != was.Type || !equalTypes(is.Types, was.Types):
+			return name + " has another type"
+		case arguments && narrower(was.Enum, is.Enum):
+			return name + " allows fewer values"
+		}
+	}
+	if arguments && !sameNames(s.schema.Required, next.schema.Required) {
+		return "other ones are required"
+	}
+	return ""
+}
