@@ -1,0 +1,81 @@
+package bus_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/rouse-dev/rouse/internal/bus"
+)
+
+func hinted(w *bus.Watch) bool {
+	select {
+	case <-w.C():
+		return true
+	default:
+		return false
+	}
+}
+
+func TestHintReachesWatchersOfItsKey(t *testing.T) {
+	t.Parallel()
+	var b bus.Local
+	one, other := bus.Key{App: "a", Topic: "one"}, bus.Key{App: "a", Topic: "other"}
+	w := b.Watch(one)
+	defer w.Close()
+
+	b.Hint(other, bus.Key{App: "b", Topic: "one"})
+	if hinted(w) {
+		t.Error("told of another key")
+	}
+	b.Hint(one)
+	b.Hint(one)
+	if !hinted(w) {
+		t.Error("not told")
+	}
+	if hinted(w) {
+		t.Error("two hints before a look are told twice")
+	}
+}
+
+func TestSetReplacesAndCloseEnds(t *testing.T) {
+	t.Parallel()
+	var b bus.Local
+	one, other := bus.Key{App: "a", Topic: "one"}, bus.Key{App: "a", Topic: "other"}
+	w := b.Watch(one)
+	w.Set(other)
+	b.Hint(one)
+	if hinted(w) {
+		t.Error("told of a key that was replaced")
+	}
+	b.Hint(other)
+	if !hinted(w) {
+		t.Error("not told of the new key")
+	}
+	w.Close()
+	w.Close()
+	b.Hint(other)
+	if hinted(w) {
+		t.Error("told after Close")
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
+	var b bus.Local
+	key := bus.Key{App: "a", Topic: "t"}
+	last := b.Watch(key)
+	defer last.Close()
+	var group sync.WaitGroup
+	for range 50 {
+		group.Go(func() {
+			w := b.Watch(key)
+			b.Hint(key)
+			w.Set()
+			w.Close()
+		})
+	}
+	group.Wait()
+	if !hinted(last) {
+		t.Error("50 hints and not told")
+	}
+}
