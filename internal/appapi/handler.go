@@ -1,0 +1,197 @@
+package appapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rouse-dev/rouse/internal/core"
+	"github.com/rouse-dev/rouse/internal/refusal"
+	"github.com/rouse-dev/rouse/internal/strictjson"
+	"github.com/rouse-dev/rouse/internal/trace"
+	"github.com/rouse-dev/rouse/internal/wake"
+)
+
+// Prefix is the path under which the API is served.
+const Prefix = "/api/apps/v1"
+
+// Options of the handler. The zero value is usable.
+type Options struct {
+	Logger *slog.Logger // nil: discards
+}
+
+type handler struct {
+	core *core.Core
+	log  *slog.Logger
+	mux  *http.ServeMux
+}
+
+// New is the handler of the app API. It serves every path under [Prefix].
+func New(c *core.Core, o Options) http.Handler {
+	h := &handler{core: c, log: o.Logger, mux: http.NewServeMux()}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	methods := map[string][]string{}
+	for _, route := range routes {
+		h.mux.HandleFunc(route.method+" "+Prefix+route.path, h.serve(route))
+		methods[route.path] = append(methods[route.path], route.method)
+	}
+	for path, allowed := range methods {
+		h.mux.HandleFunc(Prefix+path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
+			h.fail(w, r, "", refusal.New(refusal.MethodNotAllowed, "this call takes %s", strings.Join(allowed, " or ")))
+		})
+	}
+	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		h.fail(w, r, "", refusal.New(refusal.NotFound, "there is no such call: docs/wire.md lists them"))
+	})
+	return h.mux
+}
+
+// A request is one call by an app that was let in.
+type request struct {
+	core   *core.Core
+	caller core.Caller
+	http   *http.Request
+	body   []byte
+	// written, if set, runs once the answer has been written whole.
+	written func(context.Context) error
+}
+
+// An endpoint answers a call. The answer is one JSON object.
+type endpoint func(ctx context.Context, r *request) (answer any, err error)
+
+type route struct {
+	method, path string
+	answer       endpoint
+	limit        int // bytes of the body
+}
+
+// bodyLimit leaves room for a payload of the largest size written with escapes.
+const bodyLimit = 2 << 20
+
+var routes = []route{
+	{"GET", "/app", app, 0},
+	{"PUT", "/manifest", putManifest, wake.MaxManifest},
+	{"POST", "/events/emit", emit, bodyLimit},
+	{"POST", "/event-subscriptions", subscribeEvent, bodyLimit},
+	{"POST", "/event-subscriptions/unsubscribe", unsubscribeEvent, bodyLimit},
+	{"POST", "/event-subscriptions/end", endSubscription, bodyLimit},
+	{"POST", "/event-subscriptions/list", listSubscriptions, bodyLimit},
+	{"POST", "/events/poll", poll, bodyLimit},
+	{"POST", "/events/subscribe", subscribeWebhook, bodyLimit},
+	{"POST", "/events/unsubscribe", unsubscribeWebhook, bodyLimit},
+	{"POST", "/topics/subscribe", subscribeTopic, bodyLimit},
+	{"POST", "/topics/unsubscribe", unsubscribeTopic, bodyLimit},
+	{"POST", "/topics/publish", publish, bodyLimit},
+	{"GET", "/topics/status", topicStatus, 0},
+	{"POST", "/topics/close", closeTopic, bodyLimit},
+	{"POST", "/topics/annotate", annotate, bodyLimit},
+}
+
+// settleTime bounds the work after an answer.
+const settleTime = 10 * time.Second
+
+func (h *handler) serve(route route) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
+		caller, err := h.core.Authenticate(ctx, bearer(r))
+		if err != nil {
+			h.fail(w, r, "", err)
+			return
+		}
+		req := &request{core: h.core, caller: caller, http: r}
+		if route.limit > 0 {
+			if req.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, int64(route.limit))); err != nil {
+				h.fail(w, r, caller.App.ID, unread(err, route.limit))
+				return
+			}
+		}
+		answer, err := route.answer(ctx, req)
+		if err != nil {
+			h.fail(w, r, caller.App.ID, err)
+			return
+		}
+		if write(w, http.StatusOK, answer) != nil || req.written == nil {
+			return
+		}
+		if http.NewResponseController(w).Flush() != nil {
+			return
+		}
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+		defer cancel()
+		if err := req.written(after); err != nil {
+			h.log.Error("what was handed over could not be recorded, and will be handed over again", "path", r.URL.Path, "error", err)
+		}
+	}
+}
+
+// bearer is the request's assertion; empty when it has none.
+func bearer(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+func unread(err error, limit int) error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return refusal.New(refusal.TooLarge, "the body: at most %d bytes", limit)
+	}
+	return refusal.New(refusal.BadRequest, "the body ended early")
+}
+
+// fail answers with a refusal, or with internal for a fault, which is logged.
+func (h *handler) fail(w http.ResponseWriter, r *http.Request, app string, err error) {
+	no := refusal.Of(err)
+	if no == nil {
+		if r.Context().Err() != nil {
+			return // the client is gone: nobody reads the answer
+		}
+		no = refusal.New(refusal.Internal, "the core failed; its log says why")
+		h.log.Error("a call failed", "method", r.Method, "path", r.URL.Path, "app", app, "error", err)
+	}
+	h.core.Feed().Put(trace.Entry{Kind: trace.Refused, App: app, Code: string(no.Code), Detail: r.Method + " " + r.URL.Path})
+	if no.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int((no.RetryAfter+time.Second-1)/time.Second)))
+	}
+	detail := map[string]string{"code": string(no.Code), "message": no.Message}
+	if no.Reason != "" {
+		detail["reason"] = no.Reason
+	}
+	_ = write(w, no.Status(), map[string]any{"error": detail})
+}
+
+// write writes one JSON object. An error means that the client did not get it whole.
+func write(w http.ResponseWriter, status int, answer any) error {
+	body, err := json.Marshal(answer)
+	if err != nil {
+		w.WriteHeader(http.StatusInternalServerError)
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, err = w.Write(body)
+	return err
+}
+
+// read decodes the request's body into a struct; see [strictjson.Decode].
+func (r *request) read(into any) error {
+	// Two levels around the deepest payload there may be.
+	err := strictjson.Decode(r.body, strictjson.Limits{MaxBytes: wake.MaxManifest, MaxDepth: wake.MaxDepth + 2}, into)
+	var bad *strictjson.Error
+	if errors.As(err, &bad) {
+		return refusal.New(refusal.BadRequest, "%s", bad)
+	}
+	return err
+}

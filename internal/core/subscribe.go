@@ -1,0 +1,262 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/rouse-dev/rouse/internal/bus"
+	"github.com/rouse-dev/rouse/internal/credential"
+	"github.com/rouse-dev/rouse/internal/harness"
+	"github.com/rouse-dev/rouse/internal/refusal"
+	"github.com/rouse-dev/rouse/internal/store"
+	"github.com/rouse-dev/rouse/internal/trace"
+	"github.com/rouse-dev/rouse/internal/wake"
+)
+
+// subscriptionTTL is how long a subscription lives when nothing is said.
+const subscriptionTTL = 30 * 24 * time.Hour
+
+// A Subscribed is what a subscribing call is answered with.
+type Subscribed struct {
+	Subscription wake.Subscription
+	Created      bool // false when it was there and was renewed
+	Session      string
+	Addition     Addition
+	Agent        harness.Agent
+}
+
+// SubscribeEvent subscribes the conversation a call comes from to one of the app's events. It is durable when this returns.
+func (c *Core) SubscribeEvent(ctx context.Context, app wake.App, call wake.Call, name string, arguments json.RawMessage, once bool) (Subscribed, error) {
+	var done Subscribed
+	err := c.withManifest(ctx, app.ID, func(m manifest) error {
+		event, err := m.event(name)
+		if err != nil {
+			return err
+		}
+		bound, err := event.Bind(arguments)
+		if err != nil {
+			return err
+		}
+		if event.Personal && call.User == "" {
+			return refusal.New(refusal.BadArguments, "call.user: %s is personal, so a subscription needs the user it is for", name)
+		}
+		at := now()
+		done, err = c.subscribe(ctx, app, call, wake.Subscription{App: app.ID, Topic: bound.Topic, Event: name, Arguments: bound.Canonical,
+			Filter: bound.Filter, Once: once, CreatedAt: at, ExpiresAt: at.Add(subscriptionTTL)}, m.current)
+		return err
+	})
+	return done, err
+}
+
+// subscribe makes or renews a subscription of the calling conversation, which it finds or makes.
+func (c *Core) subscribe(ctx context.Context, app wake.App, call wake.Call, want wake.Subscription, check func(store.Reader, string) error) (Subscribed, error) {
+	if err := call.Check(); err != nil {
+		return Subscribed{}, err
+	}
+	agent := harness.Recognise(call)
+	fresh, id := newConversation(app, call, agent), "sub_"+credential.NewID()
+	var conversation wake.Conversation
+	done := Subscribed{Agent: agent}
+	err := c.store.Update(ctx, func(tx store.Tx) (err error) {
+		if check != nil {
+			if err := check(tx, app.ID); err != nil {
+				return err
+			}
+		}
+		if conversation, _, err = c.findOrMake(tx, app, call, agent, fresh); err != nil {
+			return err
+		}
+		s := want
+		s.ID, s.Conversation, s.User = id, conversation.ID, conversation.User
+		done.Subscription, done.Created, err = c.put(tx, s)
+		return err
+	})
+	if err != nil {
+		return Subscribed{}, fault(err)
+	}
+	s := done.Subscription
+	c.bus.Hint(bus.Key{App: app.ID, Topic: conversation.Topic()})
+	kind := trace.Subscribed
+	if !done.Created {
+		kind = trace.Renewed
+	}
+	c.feed.Put(trace.Entry{Kind: kind, App: app.ID, Event: s.Event, Topic: s.Topic, Conversation: conversation.ID, Subscription: s.ID,
+		Harness: agent.Harness, Path: string(agent.Path)})
+	done.Session = c.master.Mint(credential.SessionKey, conversation.ID)
+	done.Addition, err = c.compose(ctx, app, call, agent, conversation, true)
+	return done, fault(err)
+}
+
+// put keeps a subscription, or renews the conversation's live one to the same thing.
+func (c *Core) put(tx store.Tx, s wake.Subscription) (kept wake.Subscription, created bool, err error) {
+	old, err := tx.SubscriptionOf(s.Conversation, s.Topic, s.Event, s.Arguments)
+	switch {
+	case err == nil && old.Live(s.CreatedAt):
+		old.ExpiresAt, old.Once, old.Filter = s.ExpiresAt, s.Once, s.Filter
+		return old, false, tx.PutSubscription(old)
+	case err == nil: // it expired and was not swept yet: what it was owed stays owed
+		if _, err := end(tx, []wake.Subscription{old}); err != nil {
+			return s, false, err
+		}
+	case !errors.Is(err, store.ErrNotFound):
+		return s, false, err
+	}
+	count, err := tx.CountSubscriptions(s.Conversation)
+	if err != nil {
+		return s, false, err
+	}
+	if count >= c.maxSubs {
+		return s, false, refusal.New(refusal.SubscriptionLimit, "this conversation has %d subscriptions, the most allowed", count)
+	}
+	log, err := tx.Log()
+	if err != nil {
+		return s, false, err
+	}
+	s.From = log.Head
+	return s, true, tx.PutSubscription(s)
+}
+
+// UnsubscribeEvent ends the calling conversation's subscription to an event with these arguments. It reports whether there was
+// one.
+func (c *Core) UnsubscribeEvent(ctx context.Context, app wake.App, call wake.Call, name string, arguments json.RawMessage) (bool, error) {
+	if err := call.Check(); err != nil {
+		return false, err
+	}
+	agent := harness.Recognise(call)
+	var ended []wake.Subscription
+	err := c.withManifest(ctx, app.ID, func(m manifest) error {
+		event, err := m.event(name)
+		if err != nil {
+			return err
+		}
+		bound, err := event.Bind(arguments)
+		if err != nil {
+			return err
+		}
+		return c.store.Update(ctx, func(tx store.Tx) error {
+			ended = nil
+			conversation, err := c.find(tx, app, call, agent)
+			if errors.Is(err, errNoConversation) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			s, err := tx.SubscriptionOf(conversation.ID, bound.Topic, name, bound.Canonical)
+			if errors.Is(err, store.ErrNotFound) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			ended, err = end(tx, []wake.Subscription{s})
+			return err
+		})
+	})
+	c.announceEnds(ended)
+	return len(ended) > 0, err
+}
+
+// EndUserSubscription ends one of a user's subscriptions, of a conversation or a webhook, by its id. It reports whether there
+// was one.
+func (c *Core) EndUserSubscription(ctx context.Context, app wake.App, user, id string) (bool, error) {
+	if err := wake.CheckUser("user", user); err != nil {
+		return false, err
+	}
+	var ended []wake.Subscription
+	var removed bool
+	err := c.store.Update(ctx, func(tx store.Tx) error {
+		ended, removed = nil, false
+		s, err := tx.Subscription(id)
+		if err == nil && s.App == app.ID && s.User == user {
+			ended, err = end(tx, []wake.Subscription{s})
+			return err
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		w, err := tx.Webhook(id)
+		if err == nil && w.App == app.ID && w.User == user {
+			removed, err = tx.DeleteWebhook(id)
+			return err
+		}
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		return err
+	})
+	c.announceEnds(ended)
+	return removed || len(ended) > 0, fault(err)
+}
+
+// UserSubscriptions lists a user's live subscriptions to the app's events, those of conversations and those by webhook.
+func (c *Core) UserSubscriptions(ctx context.Context, app wake.App, user string) (subs []wake.Subscription, hooks []wake.Webhook, err error) {
+	if err := wake.CheckUser("user", user); err != nil {
+		return nil, nil, err
+	}
+	at := now()
+	err = c.store.View(ctx, func(r store.Reader) error {
+		all, err := r.SubscriptionsOfUser(app.ID, user)
+		if err != nil {
+			return err
+		}
+		subs = nil
+		for _, s := range all {
+			if s.Event != "" && s.Live(at) && !s.Claimed {
+				subs = append(subs, s)
+			}
+		}
+		allHooks, err := r.WebhooksOfUser(app.ID, user)
+		if err != nil {
+			return err
+		}
+		hooks = nil
+		for _, w := range allHooks {
+			if w.Live(at) {
+				hooks = append(hooks, w)
+			}
+		}
+		return nil
+	})
+	return subs, hooks, fault(err)
+}
+
+// A Standing is a live subscription as an operator sees it.
+type Standing struct {
+	Subscription wake.Subscription
+	Conversation wake.Conversation
+	Via          string // how the conversation is connected now; empty when it is not
+}
+
+// Standing lists the live subscriptions of an app's conversations, and its webhooks.
+func (c *Core) Standing(ctx context.Context, app string) (standing []Standing, hooks []wake.Webhook, err error) {
+	at := now()
+	err = c.store.View(ctx, func(r store.Reader) error {
+		standing = nil
+		if _, err := r.App(app); err != nil {
+			return err
+		}
+		subs, err := r.SubscriptionsOfApp(app)
+		if err != nil {
+			return err
+		}
+		for _, s := range subs {
+			if !s.Live(at) {
+				continue
+			}
+			conversation, err := r.Conversation(s.Conversation)
+			if err != nil {
+				return err
+			}
+			standing = append(standing, Standing{s, conversation, c.presence.via(s.Conversation)})
+		}
+		hooks, err = r.WebhooksOfApp(app)
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil, refusal.New(refusal.UnknownApp, "there is no app %s", wake.Quote(app))
+	}
+	return standing, hooks, fault(err)
+}
