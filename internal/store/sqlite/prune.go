@@ -1,0 +1,139 @@
+package sqlite
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/rouse-dev/rouse/internal/store/sqlite/internal/queries"
+	"github.com/rouse-dev/rouse/internal/wake"
+)
+
+// A pruneCursor is how far Prune has looked through the conversations: it passes by those that stay, step after step, and
+// starts again when it has seen all. It is only in memory.
+type pruneCursor struct{ seenAt, n int64 }
+
+func (t *tx) Prune(before time.Time, limit int) (more bool, err error) {
+	steps := []func(before int64, limit int) (bool, error){
+		t.pruneOccurrences, t.pruneSubscriptions, t.pruneWebhooks, t.pruneConversations,
+	}
+	for _, step := range steps {
+		left, err := step(micros(before), max(limit, 1))
+		if err != nil {
+			return false, err
+		}
+		more = more || left
+	}
+	return more, nil
+}
+
+// pruneOccurrences looks at the oldest part of the log only. An occurrence there that is not old, because a clock was
+// wrong, stays and is looked at again.
+func (t *tx) pruneOccurrences(before int64, limit int) (more bool, err error) {
+	oldest, err := t.q.OldestOccurrences(background, int64(limit))
+	if err != nil {
+		return false, t.fault(err)
+	}
+	full := len(oldest) == limit
+	old := slices.DeleteFunc(oldest, func(row queries.OldestOccurrencesRow) bool { return row.At >= before })
+	if len(old) == 0 {
+		return false, nil
+	}
+	if err := t.settle(); err != nil {
+		return false, err
+	}
+	var places []topicPlace
+	for _, row := range old {
+		if err := t.changed(t.q.DeleteOccurrence(background, row.Seq)); err != nil {
+			return false, err
+		}
+		if err := t.dropDeliveries(row.Seq); err != nil {
+			return false, err
+		}
+		for _, topic := range splitTopics(row.Topics) {
+			places = append(places, topicPlace{topicKey{row.App, topic}, wake.Seq(row.Seq)})
+		}
+	}
+	// In the order of the index, so that each of its pages is changed once.
+	slices.SortFunc(places, func(a, b topicPlace) int {
+		return cmp.Or(compareTopics(a.topicKey, b.topicKey), cmp.Compare(a.seq, b.seq))
+	})
+	for _, p := range places {
+		err := t.q.DeletePlace(background, queries.DeletePlaceParams{App: p.app, Topic: p.topic, Seq: int64(p.seq)})
+		if err := t.changed(err); err != nil {
+			return false, err
+		}
+	}
+	t.state.Horizon = max(t.state.Horizon, old[len(old)-1].Seq)
+	return full, nil
+}
+
+// dropDeliveries removes the deliveries of an occurrence that is removed: there is nothing left to send.
+func (t *tx) dropDeliveries(seq int64) error {
+	webhooks, err := t.q.DeleteDeliveriesOf(background, seq)
+	if err := t.changed(err); err != nil {
+		return err
+	}
+	for _, id := range webhooks {
+		if err := t.refresh(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) pruneSubscriptions(before int64, limit int) (more bool, err error) {
+	n, err := t.q.DeleteSubscriptionsEndedBefore(background, queries.DeleteSubscriptionsEndedBeforeParams{
+		Before: before, Max: int64(limit),
+	})
+	_, err = t.changedRows(n, err)
+	return n == int64(limit), err
+}
+
+// pruneWebhooks first empties the queues of expired webhooks, in steps too, then removes those whose queue is empty.
+func (t *tx) pruneWebhooks(before int64, limit int) (more bool, err error) {
+	queued, err := t.q.DeliveriesExpiredBefore(background, queries.DeliveriesExpiredBeforeParams{Before: before, Max: int64(limit)})
+	if err != nil {
+		return false, t.fault(err)
+	}
+	for _, d := range queued {
+		if err := t.FinishDelivery(d.Webhook, wake.Seq(d.Seq)); err != nil {
+			return false, err
+		}
+	}
+	idle, err := t.q.IdleWebhooksExpiredBefore(background, queries.IdleWebhooksExpiredBeforeParams{Before: before, Max: int64(limit)})
+	if err != nil {
+		return false, t.fault(err)
+	}
+	for _, id := range idle {
+		if _, err := t.DeleteWebhook(id); err != nil {
+			return false, err
+		}
+	}
+	return len(queued) == limit || len(idle) == limit, nil
+}
+
+func (t *tx) pruneConversations(before int64, limit int) (more bool, err error) {
+	cursor := &t.w.seen
+	rows, err := t.q.ConversationsSeenBefore(background, queries.ConversationsSeenBeforeParams{
+		Before: before, AfterSeenAt: cursor.seenAt, AfterN: cursor.n, Max: int64(limit),
+	})
+	if err != nil {
+		return false, t.fault(err)
+	}
+	for _, row := range rows {
+		if row.Subscribed {
+			continue
+		}
+		if err := t.changed(t.q.DeleteConversation(background, row.ID)); err != nil {
+			return false, err
+		}
+	}
+	if len(rows) < limit {
+		*cursor = pruneCursor{}
+		return false, nil
+	}
+	last := rows[len(rows)-1]
+	*cursor = pruneCursor{last.SeenAt, last.N}
+	return true, nil
+}

@@ -1,0 +1,199 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/rouse-dev/rouse/internal/store"
+)
+
+// Options are what Open can be told. The zero value is good.
+type Options struct {
+	// Logger is told of what went wrong in the background. Nil logs nothing.
+	Logger *slog.Logger
+}
+
+// A Store keeps everything in one SQLite file. It implements [store.Store] and is safe for concurrent use.
+type Store struct {
+	lock     *os.File
+	writes   *sql.DB
+	reads    *sql.DB
+	sessions []*session // on the two
+	writer   *writer
+	viewers  chan *viewer // those not in use
+	closing  chan struct{}
+	release  func() error
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens the database at that path and makes the file when there is none; its directory must be there. It has the
+// database for this process alone until Close. The error is one of [store.ErrLocked], [store.ErrReadOnly],
+// [store.ErrCorrupt] and [store.ErrFull] where that is the cause. The end of ctx ends the opening only.
+func Open(ctx context.Context, path string, o Options) (*Store, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{closing: make(chan struct{})}
+	s.release = sync.OnceValue(s.shut)
+	if err := s.open(ctx, path, o); err != nil {
+		return nil, fmt.Errorf("open database %s: %w", path, errors.Join(err, s.closeFiles()))
+	}
+	go s.writer.run()
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context, path string, o Options) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	if s.lock, err = lock(path); err != nil {
+		return err
+	}
+	if s.writes, err = connect(path, writerPragmas); err != nil {
+		return err
+	}
+	s.writes.SetMaxOpenConns(1)
+	if err := examine(ctx, s.writes, path); err != nil {
+		return fault(err)
+	}
+	if err := migrate(ctx, s.writes); err != nil {
+		return fmt.Errorf("bring the tables up to date: %w", fault(err))
+	}
+	conn, err := s.connection(ctx, s.writes)
+	if err != nil {
+		return fault(err)
+	}
+	if s.writer, err = newWriter(ctx, conn, o.Logger); err != nil {
+		return fault(err)
+	}
+	if s.reads, err = connect(path, viewerPragmas); err != nil {
+		return err
+	}
+	s.viewers = make(chan *viewer, max(4, runtime.GOMAXPROCS(0)))
+	for range cap(s.viewers) {
+		conn, err := s.connection(ctx, s.reads)
+		if err != nil {
+			return fault(err)
+		}
+		v, err := newViewer(ctx, conn)
+		if err != nil {
+			return fault(err)
+		}
+		s.viewers <- v
+	}
+	return nil
+}
+
+// connection takes a connection out of a pool until the store closes.
+func (s *Store) connection(ctx context.Context, db *sql.DB) (*session, error) {
+	session, err := newSession(ctx, db)
+	if err == nil {
+		s.sessions = append(s.sessions, session)
+	}
+	return session, err
+}
+
+// View implements [store.Store]. It waits for one of a few connections; the end of ctx ends that wait.
+func (s *Store) View(ctx context.Context, f func(store.Reader) error) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	select {
+	case v := <-s.viewers:
+		defer func() { s.viewers <- v }()
+		if err := s.ready(ctx); err != nil {
+			return err
+		}
+		return v.view(s.writer.tail, f)
+	case <-s.closing:
+		return store.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// ready tells why a call should not begin: the store is closed, or ctx has ended.
+func (s *Store) ready(ctx context.Context) error {
+	select {
+	case <-s.closing:
+		return store.ErrClosed
+	default:
+		return ctx.Err()
+	}
+}
+
+// Update implements [store.Store]. The end of ctx takes f out of the queue if it has not begun. A panic of f comes out
+// here.
+func (s *Store) Update(ctx context.Context, f func(store.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	j := &job{f: f, done: make(chan struct{})}
+	if !s.writer.queue.add(j) {
+		return store.ErrClosed
+	}
+	select {
+	case <-j.done:
+	case <-ctx.Done():
+		if s.writer.queue.remove(j) {
+			return ctx.Err()
+		}
+		<-j.done
+	}
+	if j.panicked != nil {
+		panic(j.panicked)
+	}
+	if j.exited {
+		runtime.Goexit()
+	}
+	return j.err
+}
+
+// Spend implements [store.Store]. It answers from memory.
+func (s *Store) Spend(ctx context.Context, scope, id string, until time.Time) (bool, error) {
+	if err := s.ready(ctx); err != nil {
+		return false, err
+	}
+	return s.writer.spent.spend(spentIDOf(scope, id), until), nil
+}
+
+// Close implements [store.Store]. Updates that are queued still run.
+func (s *Store) Close() error { return s.release() }
+
+func (s *Store) shut() error {
+	close(s.closing)
+	s.writer.queue.close()
+	<-s.writer.done
+	for range cap(s.viewers) {
+		<-s.viewers
+	}
+	return s.closeFiles()
+}
+
+// closeFiles closes what is open, the writer's connection last: with it the write-ahead log is brought into the database.
+func (s *Store) closeFiles() error {
+	var errs []error
+	for _, session := range s.sessions {
+		errs = append(errs, session.Close())
+	}
+	if s.reads != nil {
+		errs = append(errs, s.reads.Close())
+	}
+	if s.writes != nil {
+		errs = append(errs, s.writes.Close())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,193 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rouse-dev/rouse/internal/store"
+	"github.com/rouse-dev/rouse/internal/wake"
+)
+
+func testOccurrences(s *suite) {
+	app := s.addApp()
+	var before store.Log
+	s.check(func(r store.Reader) {
+		before = got[store.Log](s)(r.Log())
+		s.same("an empty log", store.Log{Epoch: before.Epoch}, before)
+		s.is("nothing there", store.ErrNotFound, fails(r.Occurrence(1)))
+	})
+	if len(before.Epoch) != 4 || strings.Trim(before.Epoch, "abcdefghijklmnopqrstuvwxyz234567") != "" {
+		s.Errorf("epoch %q, want four characters of lower-case base32", before.Epoch)
+	}
+
+	full := wake.Occurrence{
+		App: app.ID, Kind: wake.KindEnded, Event: "a", Topics: []string{"ev/a/1", "$conversation/x"}, Arguments: []byte(`{"n":1.0}`),
+		Text: "Line one\nline two 日本", Data: []byte(`{"x":"<&>"}`), To: "ada", Key: "key of its own", Matched: 3, At: start,
+	}
+	bare := wake.Occurrence{App: app.ID, Topics: []string{"plain"}}
+	large := occurrence(app.ID, "plain")
+	large.Data = []byte(`{"x":"` + strings.Repeat("y", 256<<10) + `"}`)
+	s.change(func(t store.Tx) error {
+		for _, o := range []*wake.Occurrence{&full, &bare, &large} {
+			seq, err := t.Append(*o)
+			if err != nil {
+				return err
+			}
+			o.Seq = seq
+		}
+		return nil
+	}, func(r store.Reader) {
+		s.same("places", []wake.Seq{1, 2, 3}, []wake.Seq{full.Seq, bare.Seq, large.Seq})
+		s.same("with everything", full, got[wake.Occurrence](s)(r.Occurrence(full.Seq)))
+		s.same("with nothing", bare, got[wake.Occurrence](s)(r.Occurrence(bare.Seq)))
+		s.same("a large one", large, got[wake.Occurrence](s)(r.Occurrence(large.Seq)))
+		s.is("none yet", store.ErrNotFound, fails(r.Occurrence(large.Seq+1)))
+		s.same("the log", store.Log{Epoch: before.Epoch, Head: large.Seq}, got[store.Log](s)(r.Log()))
+	})
+}
+
+func testOccurrenceKeys(s *suite) {
+	app, other := s.addApp(), s.addApp()
+	keyed := func(app, event, key string) wake.Occurrence {
+		o := occurrence(app, "topic")
+		o.Event, o.Key = event, key
+		return o
+	}
+	first := keyed(app.ID, "a", "k")
+	s.change(func(t store.Tx) (err error) {
+		s.is("none yet", store.ErrNotFound, fails(t.OccurrenceOf(app.ID, "a", "k")))
+		if first.Seq, err = t.Append(keyed(app.ID, "a", "k")); err != nil {
+			return err
+		}
+		s.is("again in its transaction", store.ErrExists, fails(t.Append(keyed(app.ID, "a", "k"))))
+		return nil
+	}, func(r store.Reader) {
+		s.same("by its key", first, got[wake.Occurrence](s)(r.OccurrenceOf(app.ID, "a", "k")))
+		s.is("another event's", store.ErrNotFound, fails(r.OccurrenceOf(app.ID, "b", "k")))
+		s.is("another app's", store.ErrNotFound, fails(r.OccurrenceOf(other.ID, "a", "k")))
+		s.is("a publish's", store.ErrNotFound, fails(r.OccurrenceOf(app.ID, "", "k")))
+		s.is("no key", store.ErrNotFound, fails(r.OccurrenceOf(app.ID, "a", "")))
+	})
+	s.is("again later", store.ErrExists, s.Update(s.Context(), func(t store.Tx) error {
+		return fails(t.Append(keyed(app.ID, "a", "k")))
+	}))
+
+	// Other names of the same key, and no key at all, are free.
+	for _, o := range []wake.Occurrence{
+		keyed(app.ID, "b", "k"), keyed(app.ID, "", "k"), keyed(other.ID, "a", "k"), keyed(app.ID, "a", "K"),
+		keyed(app.ID, "a", ""), keyed(app.ID, "a", ""),
+	} {
+		o := s.append(o)
+		s.check(func(r store.Reader) {
+			s.same("by place", o, got[wake.Occurrence](s)(r.Occurrence(o.Seq)))
+			if o.Key != "" {
+				s.same("by key", o, got[wake.Occurrence](s)(r.OccurrenceOf(o.App, o.Event, o.Key)))
+			}
+		})
+	}
+}
+
+func testOccurrencesByTopic(s *suite) {
+	app, other := s.addApp(), s.addApp()
+	type occurrences = []wake.Occurrence
+	a := s.append(occurrence(app.ID, "a"))
+	b := s.append(occurrence(app.ID, "b"))
+	both := s.append(occurrence(app.ID, "a", "b", "a"))
+	elsewhere := s.append(occurrence(other.ID, "a"))
+	last := occurrence(app.ID, "a")
+	s.change(func(t store.Tx) (err error) {
+		last.Seq, err = t.Append(last)
+		return err
+	}, func(r store.Reader) {
+		on := func(after wake.Seq, limit int, topics ...string) occurrences {
+			return got[occurrences](s)(r.Occurrences(app.ID, topics, after, limit))
+		}
+		s.same("on one topic", occurrences{a, both, last}, on(0, 10, "a"))
+		s.same("after one", occurrences{both, last}, on(a.Seq, 10, "a"))
+		s.same("after another's", occurrences{both, last}, on(b.Seq, 10, "a"))
+		s.same("after the last", occurrences{}, on(last.Seq, 10, "a"))
+		s.same("after what does not exist", occurrences{}, on(last.Seq+100, 10, "a"))
+		s.same("at most two", occurrences{a, both}, on(0, 2, "a"))
+		s.same("at most none", occurrences{}, on(0, 0, "a"))
+		s.same("on two, each once", occurrences{a, b, both, last}, on(0, 10, "b", "a", "b"))
+		s.same("on two, at most three", occurrences{a, b, both}, on(0, 3, "a", "b"))
+		s.same("on two, after one", occurrences{both, last}, on(b.Seq, 10, "a", "b"))
+		s.same("on none", occurrences{}, on(0, 10))
+		s.same("on an unknown one", occurrences{}, on(0, 10, "ab"))
+		s.same("of the other app", occurrences{elsewhere}, got[occurrences](s)(r.Occurrences(other.ID, []string{"a", "b"}, 0, 10)))
+	})
+}
+
+// testOccurrencePages reads a long log in pages, across whatever a store keeps in different places.
+func testOccurrencePages(s *suite) {
+	const topics, rounds, page = 7, 1000, 100
+	app := s.addApp()
+	want := map[string][]wake.Seq{}
+	var all []string
+	for i := range topics {
+		all = append(all, fmt.Sprintf("topic/%d", i))
+	}
+	for round := range rounds / 100 {
+		appended := map[string][]wake.Seq{}
+		s.update(func(t store.Tx) error {
+			clear(appended)
+			for i := range 100 {
+				topic := all[(round+i*i)%topics]
+				seq, err := t.Append(occurrence(app.ID, topic, "everything"))
+				if err != nil {
+					return err
+				}
+				appended[topic] = append(appended[topic], seq)
+				appended["everything"] = append(appended["everything"], seq)
+			}
+			return nil
+		})
+		for topic, seqs := range appended {
+			want[topic] = append(want[topic], seqs...)
+		}
+		if round == rounds/200 {
+			s.reopen()
+		}
+	}
+	pages := func(r store.Reader, topics []string) []wake.Seq {
+		var seqs []wake.Seq
+		for after := wake.Seq(0); ; after = seqs[len(seqs)-1] {
+			found := got[[]wake.Occurrence](s)(r.Occurrences(app.ID, topics, after, page))
+			for _, o := range found {
+				seqs = append(seqs, o.Seq)
+			}
+			if len(found) < page {
+				return seqs
+			}
+		}
+	}
+	s.check(func(r store.Reader) {
+		for topic, seqs := range want {
+			s.same(topic, seqs, pages(r, []string{topic}))
+		}
+		s.same("all topics together", want["everything"], pages(r, all))
+	})
+}
+
+func testReferences(s *suite) {
+	c := wake.Conversation{ID: "c", App: "none"}
+	writes := map[string]func(store.Tx) error{
+		"a key":          func(t store.Tx) error { return t.CreateKey(wake.Key{ID: "k", App: "none", Public: []byte{1}}) },
+		"a manifest":     func(t store.Tx) error { return fails(t.PutManifest("none", []byte(`{}`))) },
+		"a conversation": func(t store.Tx) error { return t.PutConversation(c) },
+		"a subscription": func(t store.Tx) error { return t.PutSubscription(s.subscription(c, "topic")) },
+		"a webhook":      func(t store.Tx) error { return t.PutWebhook(wake.Webhook{ID: "w", App: "none"}) },
+		"a delivery":     func(t store.Tx) error { return t.QueueDelivery(wake.Delivery{Webhook: "w", Seq: 1}) },
+		"an occurrence":  func(t store.Tx) error { return fails(t.Append(occurrence("none", "topic"))) },
+	}
+	for what, write := range writes {
+		s.is(what+" of what is not there", store.ErrNotFound, s.Update(s.Context(), write))
+	}
+	s.check(func(r store.Reader) {
+		s.same("nothing in the log", wake.Seq(0), got[store.Log](s)(r.Log()).Head)
+		s.is("no conversation", store.ErrNotFound, fails(r.Conversation("c")))
+		s.is("no webhook", store.ErrNotFound, fails(r.Webhook("w")))
+		s.same("no delivery", time.Time{}, got[time.Time](s)(r.NextDelivery()))
+	})
+}
