@@ -62,15 +62,8 @@ func bindOccurrence(event *wake.Event, e Emit) (wake.Occurrence, error) {
 	if err := event.CheckPayload(e.Payload); err != nil {
 		return wake.Occurrence{}, err
 	}
-	switch {
-	case event.Personal && e.To == "":
-		return wake.Occurrence{}, refusal.New(refusal.BadArguments, "to: %s is personal, so an emit of it names the one user it is for", event.Name)
-	case !event.Personal && e.To != "":
-		return wake.Occurrence{}, refusal.New(refusal.BadArguments, "to: %s is not personal, it goes to everyone subscribed", event.Name)
-	case e.To != "":
-		if err := wake.CheckUser("to", e.To); err != nil {
-			return wake.Occurrence{}, err
-		}
+	if err := checkRecipient(event, e.To); err != nil {
+		return wake.Occurrence{}, err
 	}
 	text := e.Text
 	if text == "" {
@@ -78,6 +71,19 @@ func bindOccurrence(event *wake.Event, e Emit) (wake.Occurrence, error) {
 	}
 	return wake.Occurrence{Kind: wake.KindEvent, Event: event.Name, Topics: []string{bound.Topic}, Arguments: bound.Canonical,
 		Text: text, Data: e.Payload, To: e.To, Key: e.ID, At: now()}, nil
+}
+
+// checkRecipient refuses a personal event for nobody, and a recipient where everyone subscribed receives it.
+func checkRecipient(event *wake.Event, to string) error {
+	switch {
+	case event.Personal && to == "":
+		return refusal.New(refusal.BadArguments, "to: %s is personal, so it takes the one user it is for", event.Name)
+	case !event.Personal && to != "":
+		return refusal.New(refusal.BadArguments, "to: %s is not personal, it goes to everyone subscribed", event.Name)
+	case to != "":
+		return wake.CheckUser("to", to)
+	}
+	return nil
 }
 
 // checkOccurrence refuses a text, id or payload over its limit.

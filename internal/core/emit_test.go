@@ -57,7 +57,7 @@ func TestEmitRefusals(t *testing.T) {
 		"payload over 256 KiB": {func(e *core.Emit) {
 			e.Payload = json.RawMessage(`{"pages":1,"x":"` + strings.Repeat("x", wake.MaxPayload) + `"}`)
 		}, refusal.BadPayload},
-		"text over 16 KiB":     {func(e *core.Emit) { e.Text = strings.Repeat("x", wake.MaxText+1) }, refusal.BadRequest},
+		"text over its limit":  {func(e *core.Emit) { e.Text = strings.Repeat("x", wake.MaxText+1) }, refusal.BadRequest},
 		"long id":              {func(e *core.Emit) { e.ID = strings.Repeat("x", wake.MaxKey+1) }, refusal.BadRequest},
 		"id with a newline":    {func(e *core.Emit) { e.ID = "a\n" }, refusal.BadRequest},
 		"to on a public event": {func(e *core.Emit) { e.To = "ada" }, refusal.BadArguments},

@@ -26,6 +26,9 @@ const (
 	RateLimited         Code = "rate_limited"
 	Internal            Code = "internal"
 	Unavailable         Code = "unavailable"
+	UnknownPublishURL   Code = "unknown_publish_url"
+	PublishURLLimit     Code = "publish_url_limit"
+	Gone                Code = "gone"
 )
 
 // An Entry is one code of the catalogue.
@@ -58,6 +61,9 @@ var entries = []Entry{
 	{UnknownSession, http.StatusNotFound, "The session key is not one of a conversation of this app, client and user.",
 		"Call again without session_key: a new conversation is made, and its result gives a new key."},
 	{UnknownSubscription, http.StatusNotFound, "There is no such subscription.", "It may have ended; list the subscriptions."},
+	{UnknownPublishURL, http.StatusNotFound, "There is no such publish URL.", "Make a new one; it is shown once."},
+	{PublishURLLimit, http.StatusTooManyRequests, "The app has as many publish URLs as are allowed.", "Revoke those that are no longer needed."},
+	{Gone, http.StatusGone, "The publish URL was revoked.", "Ask the app for a new one."},
 	{BadTicket, http.StatusForbidden, "The ticket is unknown, used, expired, or for another thread.",
 		"Call the tool again: its result carries a fresh one."},
 	{Exists, http.StatusConflict, "Something with that id is there already.", "Choose another id."},

@@ -104,6 +104,10 @@ type Reader interface {
 	// NextDelivery is when the earliest queued delivery is due; the zero time when none is queued.
 	NextDelivery() (time.Time, error)
 
+	// PublishURL returns revoked ones too; CountPublishURLs counts the app's that are not.
+	PublishURL(id string) (wake.PublishURL, error)
+	CountPublishURLs(app string) (int, error)
+
 	Log() (Log, error)
 	Occurrence(seq wake.Seq) (wake.Occurrence, error)
 	// OccurrenceOf finds the occurrence that carries the app's own id, among those of one event (empty: of publishes).
@@ -120,7 +124,7 @@ type Tx interface {
 	// CreateApp and CreateKey return ErrExists when the id is taken.
 	CreateApp(app wake.App) error
 	// DeleteApp removes the app and everything that is its: keys, manifest, conversations, subscriptions, webhooks,
-	// deliveries, occurrences. ErrNotFound when there is none.
+	// deliveries, publish URLs, occurrences. ErrNotFound when there is none.
 	DeleteApp(id string) error
 	CreateKey(key wake.Key) error
 	// RevokeKey returns ErrNotFound when the app has no such key; revoking again changes nothing.
@@ -150,6 +154,9 @@ type Tx interface {
 	// when it is no longer there.
 	RetryDelivery(d wake.Delivery) error
 	FinishDelivery(webhook string, seq wake.Seq) error
+
+	// PutPublishURL creates or replaces.
+	PutPublishURL(u wake.PublishURL) error
 
 	// Append writes an occurrence at the next place, which it returns. ErrExists when its Key is taken for its app and event.
 	Append(o wake.Occurrence) (wake.Seq, error)

@@ -11,12 +11,12 @@ import (
 
 // Limits of what an app may send. docs/wire.md states them.
 const (
-	MaxEventName    = 64      // characters
-	MaxEvents       = 2000    // in one manifest
-	MaxManifest     = 4 << 20 // bytes
-	MaxTopic        = 512     // characters
-	MaxTopics       = 100     // in one publish
-	MaxText         = 16 << 10
+	MaxEventName    = 64        // characters
+	MaxEvents       = 2000      // in one manifest
+	MaxManifest     = 4 << 20   // bytes
+	MaxTopic        = 512       // characters
+	MaxTopics       = 100       // in one publish
+	MaxText         = 64 << 10  // bytes
 	MaxPayload      = 256 << 10 // bytes of compact JSON
 	MaxDepth        = 64        // levels of JSON
 	MaxKey          = 256       // characters of an emit's id

@@ -27,14 +27,14 @@ const Manifest = `{"events":[
 
 // A Bench is a core and an app of it.
 type Bench struct {
-	*testing.T
+	testing.TB
 	Core *core.Core
 	App  wake.App
 	Key  credential.AppKey
 }
 
 // New starts a core that ends with the test.
-func New(t *testing.T, change ...func(*core.Options)) *Bench {
+func New(t testing.TB, change ...func(*core.Options)) *Bench {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "rouse.db"), sqlite.Options{})
 	if err != nil {
@@ -54,7 +54,7 @@ func New(t *testing.T, change ...func(*core.Options)) *Bench {
 			t.Error(err)
 		}
 	})
-	b := &Bench{T: t, Core: c}
+	b := &Bench{TB: t, Core: c}
 	b.App, b.Key = b.NewApp("crawler")
 	return b
 }

@@ -236,3 +236,14 @@ INSERT INTO spent (until, ids) VALUES (?, ?);
 
 -- name: ForgetSpent :execrows
 DELETE FROM spent WHERE n IN (SELECT s.n FROM spent AS s WHERE s.until <= @now ORDER BY s.until LIMIT @max);
+
+-- name: PublishURL :one
+SELECT * FROM publish_urls WHERE id = ?;
+
+-- name: CountPublishURLs :one
+SELECT count(*) FROM publish_urls WHERE app = ? AND revoked_at = 0;
+
+-- name: PutPublishURL :exec
+INSERT INTO publish_urls (id, app, event, arguments, recipient, topic, created_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET app = excluded.app, event = excluded.event, arguments = excluded.arguments,
+    recipient = excluded.recipient, topic = excluded.topic, created_at = excluded.created_at, revoked_at = excluded.revoked_at;

@@ -34,6 +34,7 @@ func Run(t *testing.T, open func(*testing.T) store.Store, reopen func(*testing.T
 		{"subscriptions that end", testEndSubscription},
 		{"subscriptions that expire", testExpiredSubscriptions},
 		{"webhooks", testWebhooks},
+		{"publish URLs", testPublishURLs},
 		{"webhook lists", testWebhookLists},
 		{"deliveries", testDeliveries},
 		{"claims", testClaims},

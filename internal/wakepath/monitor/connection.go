@@ -27,13 +27,15 @@ func (c *connection) empty() bool {
 		return true
 	}
 	inner := c.Conn
-	if wrapped, ok := inner.(interface{ NetConn() net.Conn }); ok { // TLS
-		inner = wrapped.NetConn()
+	for {
+		switch conn := inner.(type) {
+		case *net.TCPConn:
+			queued, ok := unacknowledged(conn)
+			return !ok || queued == 0
+		case interface{ NetConn() net.Conn }: // TLS, and whatever else is put around
+			inner = conn.NetConn()
+		default:
+			return true
+		}
 	}
-	tcp, ok := inner.(*net.TCPConn)
-	if !ok {
-		return true
-	}
-	queued, ok := unacknowledged(tcp)
-	return !ok || queued == 0
 }

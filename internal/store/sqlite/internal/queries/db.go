@@ -45,6 +45,9 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.conversationsSeenBeforeStmt, err = db.PrepareContext(ctx, conversationsSeenBefore); err != nil {
 		return nil, fmt.Errorf("error preparing query ConversationsSeenBefore: %w", err)
 	}
+	if q.countPublishURLsStmt, err = db.PrepareContext(ctx, countPublishURLs); err != nil {
+		return nil, fmt.Errorf("error preparing query CountPublishURLs: %w", err)
+	}
 	if q.countSubscriptionsStmt, err = db.PrepareContext(ctx, countSubscriptions); err != nil {
 		return nil, fmt.Errorf("error preparing query CountSubscriptions: %w", err)
 	}
@@ -153,11 +156,17 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.postponeDeliveryStmt, err = db.PrepareContext(ctx, postponeDelivery); err != nil {
 		return nil, fmt.Errorf("error preparing query PostponeDelivery: %w", err)
 	}
+	if q.publishURLStmt, err = db.PrepareContext(ctx, publishURL); err != nil {
+		return nil, fmt.Errorf("error preparing query PublishURL: %w", err)
+	}
 	if q.putConversationStmt, err = db.PrepareContext(ctx, putConversation); err != nil {
 		return nil, fmt.Errorf("error preparing query PutConversation: %w", err)
 	}
 	if q.putManifestStmt, err = db.PrepareContext(ctx, putManifest); err != nil {
 		return nil, fmt.Errorf("error preparing query PutManifest: %w", err)
+	}
+	if q.putPublishURLStmt, err = db.PrepareContext(ctx, putPublishURL); err != nil {
+		return nil, fmt.Errorf("error preparing query PutPublishURL: %w", err)
 	}
 	if q.putSubscriptionStmt, err = db.PrepareContext(ctx, putSubscription); err != nil {
 		return nil, fmt.Errorf("error preparing query PutSubscription: %w", err)
@@ -263,6 +272,11 @@ func (q *Queries) Close() error {
 	if q.conversationsSeenBeforeStmt != nil {
 		if cerr := q.conversationsSeenBeforeStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing conversationsSeenBeforeStmt: %w", cerr)
+		}
+	}
+	if q.countPublishURLsStmt != nil {
+		if cerr := q.countPublishURLsStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing countPublishURLsStmt: %w", cerr)
 		}
 	}
 	if q.countSubscriptionsStmt != nil {
@@ -445,6 +459,11 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing postponeDeliveryStmt: %w", cerr)
 		}
 	}
+	if q.publishURLStmt != nil {
+		if cerr := q.publishURLStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing publishURLStmt: %w", cerr)
+		}
+	}
 	if q.putConversationStmt != nil {
 		if cerr := q.putConversationStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing putConversationStmt: %w", cerr)
@@ -453,6 +472,11 @@ func (q *Queries) Close() error {
 	if q.putManifestStmt != nil {
 		if cerr := q.putManifestStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing putManifestStmt: %w", cerr)
+		}
+	}
+	if q.putPublishURLStmt != nil {
+		if cerr := q.putPublishURLStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing putPublishURLStmt: %w", cerr)
 		}
 	}
 	if q.putSubscriptionStmt != nil {
@@ -611,6 +635,7 @@ type Queries struct {
 	conversationStmt                   *sql.Stmt
 	conversationOfStmt                 *sql.Stmt
 	conversationsSeenBeforeStmt        *sql.Stmt
+	countPublishURLsStmt               *sql.Stmt
 	countSubscriptionsStmt             *sql.Stmt
 	createAppStmt                      *sql.Stmt
 	createKeyStmt                      *sql.Stmt
@@ -647,8 +672,10 @@ type Queries struct {
 	oldestOccurrencesStmt              *sql.Stmt
 	placesOnStmt                       *sql.Stmt
 	postponeDeliveryStmt               *sql.Stmt
+	publishURLStmt                     *sql.Stmt
 	putConversationStmt                *sql.Stmt
 	putManifestStmt                    *sql.Stmt
+	putPublishURLStmt                  *sql.Stmt
 	putSubscriptionStmt                *sql.Stmt
 	putWebhookStmt                     *sql.Stmt
 	queueDeliveryStmt                  *sql.Stmt
@@ -684,6 +711,7 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		conversationStmt:                   q.conversationStmt,
 		conversationOfStmt:                 q.conversationOfStmt,
 		conversationsSeenBeforeStmt:        q.conversationsSeenBeforeStmt,
+		countPublishURLsStmt:               q.countPublishURLsStmt,
 		countSubscriptionsStmt:             q.countSubscriptionsStmt,
 		createAppStmt:                      q.createAppStmt,
 		createKeyStmt:                      q.createKeyStmt,
@@ -720,8 +748,10 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		oldestOccurrencesStmt:              q.oldestOccurrencesStmt,
 		placesOnStmt:                       q.placesOnStmt,
 		postponeDeliveryStmt:               q.postponeDeliveryStmt,
+		publishURLStmt:                     q.publishURLStmt,
 		putConversationStmt:                q.putConversationStmt,
 		putManifestStmt:                    q.putManifestStmt,
+		putPublishURLStmt:                  q.putPublishURLStmt,
 		putSubscriptionStmt:                q.putSubscriptionStmt,
 		putWebhookStmt:                     q.putWebhookStmt,
 		queueDeliveryStmt:                  q.queueDeliveryStmt,

@@ -78,6 +78,18 @@ type Occurrence struct {
 	At        int64
 }
 
+type PublishUrl struct {
+	N         int64
+	ID        string
+	App       string
+	Event     string
+	Arguments []byte
+	Recipient string
+	Topic     string
+	CreatedAt int64
+	RevokedAt int64
+}
+
 type Spent struct {
 	N     int64
 	Until int64

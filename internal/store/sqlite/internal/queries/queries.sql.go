@@ -205,6 +205,17 @@ func (q *Queries) ConversationsSeenBefore(ctx context.Context, arg Conversations
 	return items, nil
 }
 
+const countPublishURLs = `-- name: CountPublishURLs :one
+SELECT count(*) FROM publish_urls WHERE app = ? AND revoked_at = 0
+`
+
+func (q *Queries) CountPublishURLs(ctx context.Context, app string) (int64, error) {
+	row := q.queryRow(ctx, q.countPublishURLsStmt, countPublishURLs, app)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const countSubscriptions = `-- name: CountSubscriptions :one
 SELECT count(*) FROM subscriptions WHERE conversation = ? AND ended_at = 0
 `
@@ -996,6 +1007,27 @@ func (q *Queries) PostponeDelivery(ctx context.Context, arg PostponeDeliveryPara
 	return err
 }
 
+const publishURL = `-- name: PublishURL :one
+SELECT n, id, app, event, arguments, recipient, topic, created_at, revoked_at FROM publish_urls WHERE id = ?
+`
+
+func (q *Queries) PublishURL(ctx context.Context, id string) (PublishUrl, error) {
+	row := q.queryRow(ctx, q.publishURLStmt, publishURL, id)
+	var i PublishUrl
+	err := row.Scan(
+		&i.N,
+		&i.ID,
+		&i.App,
+		&i.Event,
+		&i.Arguments,
+		&i.Recipient,
+		&i.Topic,
+		&i.CreatedAt,
+		&i.RevokedAt,
+	)
+	return i, err
+}
+
 const putConversation = `-- name: PutConversation :exec
 INSERT INTO conversations (id, app, harness, client, version, kind, user_id, thread, position, created_at, seen_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -1047,6 +1079,37 @@ type PutManifestParams struct {
 
 func (q *Queries) PutManifest(ctx context.Context, arg PutManifestParams) error {
 	_, err := q.exec(ctx, q.putManifestStmt, putManifest, arg.App, arg.Version, arg.Body)
+	return err
+}
+
+const putPublishURL = `-- name: PutPublishURL :exec
+INSERT INTO publish_urls (id, app, event, arguments, recipient, topic, created_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET app = excluded.app, event = excluded.event, arguments = excluded.arguments,
+    recipient = excluded.recipient, topic = excluded.topic, created_at = excluded.created_at, revoked_at = excluded.revoked_at
+`
+
+type PutPublishURLParams struct {
+	ID        string
+	App       string
+	Event     string
+	Arguments []byte
+	Recipient string
+	Topic     string
+	CreatedAt int64
+	RevokedAt int64
+}
+
+func (q *Queries) PutPublishURL(ctx context.Context, arg PutPublishURLParams) error {
+	_, err := q.exec(ctx, q.putPublishURLStmt, putPublishURL,
+		arg.ID,
+		arg.App,
+		arg.Event,
+		arg.Arguments,
+		arg.Recipient,
+		arg.Topic,
+		arg.CreatedAt,
+		arg.RevokedAt,
+	)
 	return err
 }
 
