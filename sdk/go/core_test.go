@@ -56,8 +56,8 @@ func TestErrorsOfTheCore(t *testing.T) {
 			wakeshift.Error{Status: 400, Code: "callback_failed", Message: "m", Reason: "timeout"},
 		},
 		"an error without a message": {
-			answer{status: 404, body: map[string]any{"error": map[string]any{"code": "unknown_event"}}},
-			wakeshift.Error{Status: 404, Code: "unknown_event", Message: "Not Found"},
+			answer{status: 404, body: map[string]any{"error": map[string]any{"code": "unknown_key"}}},
+			wakeshift.Error{Status: 404, Code: "unknown_key", Message: "Not Found"},
 		},
 		"a page":              {answer{status: 404, body: page}, wakeshift.Error{Status: 404, Code: "bad_response"}},
 		"a redirect":          {answer{status: 302, header: http.Header{"Location": {"http://elsewhere.invalid"}}, body: page}, wakeshift.Error{Status: 302, Code: "bad_response"}},

@@ -238,6 +238,13 @@ func (c *fakeCore) putManifest(body map[string]any) answer {
 	return ok(body)
 }
 
+// forget loses the manifest.
+func (c *fakeCore) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.events = nil
+}
+
 func key(body map[string]any) string {
 	arguments, _ := json.Marshal(body["arguments"])
 	return string(arguments)

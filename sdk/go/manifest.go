@@ -92,6 +92,13 @@ func (m *manifest) publish(ctx context.Context) error {
 	}
 }
 
+// forgotten says that the core does not have what was published.
+func (m *manifest) forgotten() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.published = 0
+}
+
 // behind returns the PUT to wait for while the core lacks some of the wanted
 // events, starting one if none runs, and nil once it has them.
 func (m *manifest) behind(wanted int) (*publishing, error) {

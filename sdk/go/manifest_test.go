@@ -87,6 +87,38 @@ func TestManifestIsPutAgainAfterDefining(t *testing.T) {
 	}
 }
 
+// A core that was given fresh data while the app runs has its manifest again with the next call.
+func TestManifestIsPutAgainForACoreThatLostIt(t *testing.T) {
+	t.Parallel()
+	core := startCore(t)
+	wake := newWake(t, core)
+	finished := define(t, wake, "crawl.finished", crawlEvent())
+	emit := func() error {
+		_, err := finished.Emit(t.Context(), crawlArgs{"j1"}, crawl{1})
+		return err
+	}
+	if err := emit(); err != nil {
+		t.Fatal(err)
+	}
+	core.forget()
+	if err := emit(); err != nil {
+		t.Error(err)
+	}
+	if puts := core.seen("/manifest"); len(puts) != 2 {
+		t.Errorf("the manifest was put %d times, want 2", len(puts))
+	}
+	// One that keeps refusing is believed.
+	core.on(func(r coreRequest) (answer, bool) {
+		return refuse(404, "unknown_event", "no such event"), r.Path == "/events/emit"
+	})
+	if err := emit(); !wakeshift.IsCode(err, "unknown_event") {
+		t.Errorf("got %v", err)
+	}
+	if emits := core.seen("/events/emit"); len(emits) != 5 {
+		t.Errorf("%d emits, want two after each refusal but no more", len(emits))
+	}
+}
+
 func TestManifestIsPutOnceForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -118,10 +118,22 @@ func (w *Wakeshift) Close() error {
 	return nil
 }
 
-// request calls the core once its manifest is up to date.
+// request calls the core once its manifest is up to date. A core that does not
+// know an event has lost the manifest, as one restored from a backup has, or was
+// given another by an older process of the app: it is told once more.
 func (w *Wakeshift) request(ctx context.Context, r coreRequest, answer any) error {
+	if err := w.manifest.publish(ctx); err != nil {
+		return err
+	}
+	err := w.core.call(ctx, r, answer)
+	if !IsCode(err, codeUnknownEvent) {
+		return err
+	}
+	w.manifest.forgotten()
 	if err := w.manifest.publish(ctx); err != nil {
 		return err
 	}
 	return w.core.call(ctx, r, answer)
 }
+
+const codeUnknownEvent = "unknown_event"
