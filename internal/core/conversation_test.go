@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -142,6 +144,22 @@ func TestBeaconAndTicket(t *testing.T) {
 	if got := b.read(in); !cmp.Equal(got, []string{"j1 has 3"}) {
 		t.Errorf("got %q", got)
 	}
+}
+
+func TestATicketExpires(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		done := b.subscribe(codex("t1"), "j1")
+		token, _ := done.Addition.Meta["wakeshift/connector"].(string)
+		beacon, err := credential.VerifyBeacon(token, credential.NewMaster([32]byte{1}).BeaconKey(), time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Until(beacon.Expires) + time.Second)
+		_, err = b.core.Redeem(t.Context(), beacon.Ticket, "t1")
+		b.refused(err, refusal.BadTicket)
+	})
 }
 
 func TestSubscriptionLimit(t *testing.T) {
