@@ -85,12 +85,15 @@ var routes = []route{
 	{"POST", "/event-subscriptions/unsubscribe", unsubscribeEvent, bodyLimit},
 	{"POST", "/event-subscriptions/end", endSubscription, bodyLimit},
 	{"POST", "/event-subscriptions/list", listSubscriptions, bodyLimit},
+	{"POST", "/events/publish-urls", makeEventURL, bodyLimit},
+	{"DELETE", "/events/publish-urls/{id}", revokeURL, 0},
 	{"POST", "/events/poll", poll, bodyLimit},
 	{"POST", "/events/subscribe", subscribeWebhook, bodyLimit},
 	{"POST", "/events/unsubscribe", unsubscribeWebhook, bodyLimit},
 	{"POST", "/topics/subscribe", subscribeTopic, bodyLimit},
 	{"POST", "/topics/unsubscribe", unsubscribeTopic, bodyLimit},
 	{"POST", "/topics/publish", publish, bodyLimit},
+	{"POST", "/topics/publish-urls", makeTopicURL, bodyLimit},
 	{"GET", "/topics/status", topicStatus, 0},
 	{"POST", "/topics/close", closeTopic, bodyLimit},
 	{"POST", "/topics/annotate", annotate, bodyLimit},
@@ -102,7 +105,7 @@ const settleTime = 10 * time.Second
 func (h *handler) serve(route route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
-		caller, err := h.core.Authenticate(ctx, bearer(r))
+		caller, err := h.authenticate(ctx, r)
 		if err != nil {
 			h.fail(w, r, "", err)
 			return
@@ -128,9 +131,17 @@ func (h *handler) serve(route route) http.HandlerFunc {
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 		defer cancel()
 		if err := req.written(after); err != nil {
-			h.log.Error("what was handed over could not be recorded, and will be handed over again", "path", r.URL.Path, "error", err)
+			h.log.Error("what was handed over could not be recorded, and will be handed over again", "route", r.Pattern, "error", err)
 		}
 	}
+}
+
+func (h *handler) authenticate(ctx context.Context, r *http.Request) (core.Caller, error) {
+	token := bearer(r)
+	if token == "" {
+		return core.Caller{}, refusal.New(refusal.Unauthorized, "the Authorization header must be Bearer and an assertion")
+	}
+	return h.core.Authenticate(ctx, token)
 }
 
 // bearer is the request's assertion; empty when it has none.
@@ -153,14 +164,20 @@ func unread(err error, limit int) error {
 // fail answers with a refusal, or with internal for a fault, which is logged.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, app string, err error) {
 	no := refusal.Of(err)
-	if no == nil {
-		if r.Context().Err() != nil {
-			return // the client is gone: nobody reads the answer
-		}
+	switch {
+	case no != nil:
+	case r.Context().Err() != nil:
+		// Most often the client is gone. Where the core is stopping it is there still, and must not take silence for success.
+		no = refusal.New(refusal.Unavailable, "the request ended before it was answered")
+	default:
 		no = refusal.New(refusal.Internal, "the core failed; its log says why")
-		h.log.Error("a call failed", "method", r.Method, "path", r.URL.Path, "app", app, "error", err)
+		h.log.Error("a call failed", "route", r.Pattern, "app", app, "error", err)
 	}
-	h.core.Feed().Put(trace.Entry{Kind: trace.Refused, App: app, Code: string(no.Code), Detail: r.Method + " " + r.URL.Path})
+	// The route and not the path: that is whatever a stranger chose to send to the operator's terminal.
+	h.core.Feed().Put(trace.Entry{Kind: trace.Refused, App: app, Code: string(no.Code), Detail: r.Pattern})
+	if no.Code == refusal.Unauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
 	if no.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((no.RetryAfter+time.Second-1)/time.Second)))
 	}
@@ -185,10 +202,12 @@ func write(w http.ResponseWriter, status int, answer any) error {
 	return err
 }
 
-// read decodes the request's body into a struct; see [strictjson.Decode].
-func (r *request) read(into any) error {
-	// Two levels around the deepest payload there may be.
-	err := strictjson.Decode(r.body, strictjson.Limits{MaxBytes: wake.MaxManifest, MaxDepth: wake.MaxDepth + 2}, into)
+// read decodes the request's body into a struct; see [strictjson.Decode]. Members of the struct may be [wake.MaxDepth] levels deep.
+func (r *request) read(into any) error { return r.readAround(1, into) }
+
+// readAround is read for a body with that many levels around what may be [wake.MaxDepth] levels deep.
+func (r *request) readAround(levels int, into any) error {
+	err := strictjson.Decode(r.body, strictjson.Limits{MaxBytes: wake.MaxManifest, MaxDepth: wake.MaxDepth + levels}, into)
 	var bad *strictjson.Error
 	if errors.As(err, &bad) {
 		return refusal.New(refusal.BadRequest, "%s", bad)

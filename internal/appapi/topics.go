@@ -3,6 +3,7 @@ package appapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"time"
 
@@ -32,7 +33,7 @@ func (s *span) UnmarshalJSON(raw []byte) error {
 		digits = text[:len(text)-1]
 	}
 	n, err := strconv.ParseUint(digits, 10, 31)
-	if err != nil {
+	if err != nil && !errors.Is(err, strconv.ErrRange) { // one out of range is the largest, which is too long for anything
 		return strictjson.Mismatch(spanForm)
 	}
 	*s = span(min(float64(n)*float64(unit), float64(longestSpan)))
@@ -111,7 +112,7 @@ func publish(ctx context.Context, r *request) (any, error) {
 			ID   string         `json:"id"`
 		} `json:"event"`
 	}
-	if err := r.read(&body); err != nil {
+	if err := r.readAround(2, &body); err != nil {
 		return nil, err
 	}
 	if body.Event == nil {

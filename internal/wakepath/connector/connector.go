@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/coder/websocket"
 
@@ -89,6 +90,11 @@ func answer(w http.ResponseWriter, status int, v any) {
 }
 
 func (h *handler) connect(w http.ResponseWriter, r *http.Request) {
+	// Whoever merely looks at the address must not take a connector's place.
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		h.fail(w, r, refusal.New(refusal.BadRequest, "this address opens a WebSocket and nothing else"))
+		return
+	}
 	inbox, err := h.core.OpenConnector(r.Context(), r.PathValue("token"))
 	if errors.Is(err, core.ErrGone) {
 		h.fail(w, r, refusal.New(refusal.NotFound, "there is no conversation with that address"))

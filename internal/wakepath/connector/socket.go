@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/coder/websocket"
@@ -112,8 +113,11 @@ func (s *socket) serve(ctx context.Context) (websocket.StatusCode, string) {
 	}
 }
 
+// errLost means that the connection failed, as connections do.
+var errLost = errors.New("the connection is lost")
+
 func (s *socket) trouble(ctx context.Context, err error) (websocket.StatusCode, string) {
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && !errors.Is(err, errLost) {
 		s.handler.log.Error("a connector's socket failed; it comes back", "error", err)
 	}
 	return websocket.StatusInternalError, "the core failed"
@@ -151,13 +155,20 @@ func (s *socket) write(ctx context.Context, m core.Message) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	return s.conn.Write(ctx, websocket.MessageText, text)
+	return lost(s.conn.Write(ctx, websocket.MessageText, text))
 }
 
 func (s *socket) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	return s.conn.Ping(ctx)
+	return lost(s.conn.Ping(ctx))
+}
+
+func lost(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errLost, err)
 }
 
 func (s *socket) acknowledge(ctx context.Context, id string) error {

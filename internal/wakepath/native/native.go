@@ -157,7 +157,11 @@ func Subscribe(ctx context.Context, c *core.Core, app wake.App, q Request) (Answ
 	if err != nil {
 		return answer(q.Call, nil, err)
 	}
-	if mode, ok := p.delivery["mode"]; ok && string(mode) != `"webhook"` {
+	mode, err := p.mode()
+	if err != nil {
+		return answer(q.Call, nil, err)
+	}
+	if mode != "webhook" {
 		return unsupported(q.Call, mode), nil
 	}
 	url, err := text("delivery.url", p.delivery["url"])
@@ -172,11 +176,18 @@ func Subscribe(ctx context.Context, c *core.Core, app wake.App, q Request) (Answ
 	return answer(q.Call, grantOnWire(granted), err)
 }
 
-func unsupported(call wake.Call, mode json.RawMessage) Answer {
+// mode is how to deliver: by webhook when nothing is said.
+func (p params) mode() (string, error) {
+	if absent(p.delivery["mode"]) {
+		return "webhook", nil
+	}
+	return text("delivery.mode", p.delivery["mode"])
+}
+
+func unsupported(call wake.Call, mode string) Answer {
 	data := map[string]any{"feature": "deliveryMode"}
-	var value string
-	if json.Unmarshal(mode, &value) == nil && len(value) <= 64 {
-		data["value"] = value
+	if len(mode) <= 64 {
+		data["value"] = mode
 	}
 	return Answer{Error: &Error{dialectFor(call).unsupported, `delivery.mode: must be "webhook"`, data}}
 }

@@ -16,7 +16,10 @@ import (
 	"github.com/rouse-dev/rouse/internal/wakepath/webhook"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// net/http lingers half a second on a connection whose request it refused unread, whoever shuts down meanwhile.
+var lingering = goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, lingering) }
 
 const secretText = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
