@@ -25,9 +25,14 @@ var (
 	ErrCorrupt = errors.New("the database is damaged")
 )
 
-// A Store keeps everything the core knows. All methods are safe for concurrent use.
+// A Store keeps everything the core knows. All methods are safe for concurrent use. The functions given to View and Update
+// call no method of the Store: they could wait for themselves. A panic of theirs comes out of the method.
+//
+// Times are kept to the microsecond and come back in UTC, the zero time as such. Empty JSON, filters, lists and byte strings
+// come back nil. JSON comes back byte for byte as it was given, but for space within a filter's values.
 type Store interface {
-	// View runs f over one consistent snapshot of what was committed before the call. f must not keep the Reader.
+	// View runs f over one consistent snapshot, which holds all that was committed before the call. f must not keep the
+	// Reader. The end of ctx ends the wait for a connection, not f.
 	View(ctx context.Context, f func(Reader) error) error
 
 	// Update runs f as one transaction and returns once its changes are durable: after fsync, on disk. When f or the
@@ -47,7 +52,7 @@ type Store interface {
 
 // A Manifest is an app's manifest as it was put.
 type Manifest struct {
-	Version int64           // grows with each put; 0 when none was ever put
+	Version int64           // grows with each put and is no other manifest's, of no app ever; 0 when none was put
 	Body    json.RawMessage // as sent, compact; nil when none was ever put
 }
 
@@ -71,7 +76,8 @@ type Reader interface {
 	ManifestVersion(app string) (int64, error)
 
 	Conversation(id string) (wake.Conversation, error)
-	// ConversationOf finds a conversation by the harness's own thread id. Kind is wake.KindOf; user may be empty.
+	// ConversationOf finds a conversation by the harness's own thread id, the first made should there be several. Kind is
+	// wake.KindOf; user may be empty; without a thread there is none.
 	ConversationOf(app, kind, user, thread string) (wake.Conversation, error)
 
 	Subscription(id string) (wake.Subscription, error)
@@ -92,7 +98,7 @@ type Reader interface {
 	SubscriptionsOfUser(app, user string) ([]wake.Subscription, error)
 	SubscriptionsOfEvent(app, event string) ([]wake.Subscription, error)
 	SubscriptionsOfApp(app string) ([]wake.Subscription, error)
-	// ExpiredSubscriptions lists live ones whose ExpiresAt is not after the time, at most limit.
+	// ExpiredSubscriptions lists live ones whose ExpiresAt is not after the time, the first to expire first, at most limit.
 	ExpiredSubscriptions(at time.Time, limit int) ([]wake.Subscription, error)
 
 	Webhook(id string) (wake.Webhook, error)
@@ -101,7 +107,8 @@ type Reader interface {
 	WebhooksOfUser(app, user string) ([]wake.Webhook, error)
 	WebhooksOfEvent(app, event string) ([]wake.Webhook, error)
 	WebhooksOfApp(app string) ([]wake.Webhook, error)
-	// NextDelivery is when the earliest queued delivery is due; the zero time when none is queued.
+	// NextDelivery is when the earliest delivery that can be claimed is due; the zero time when there is none. Those of
+	// suspended webhooks cannot.
 	NextDelivery() (time.Time, error)
 
 	// PublishURL returns revoked ones too; CountPublishURLs counts the app's that are not.
@@ -117,7 +124,8 @@ type Reader interface {
 	Occurrences(app string, topics []string, after wake.Seq, limit int) ([]wake.Occurrence, error)
 }
 
-// A Tx reads and writes within one transaction, and sees its own writes.
+// A Tx reads and writes within one transaction, and sees its own writes. A write that names an app, a conversation or a
+// webhook which is not there returns ErrNotFound, unless it says that it changes nothing then.
 type Tx interface {
 	Reader
 
@@ -134,12 +142,14 @@ type Tx interface {
 
 	// PutConversation creates or replaces. Position is only set at creation.
 	PutConversation(c wake.Conversation) error
-	// Advance moves a conversation's position forward; a place that is not after it changes nothing.
+	// Advance moves a conversation's position forward. It changes nothing when the place is not after it, or the
+	// conversation is no longer there.
 	Advance(conversation string, to wake.Seq) error
 
 	// PutSubscription creates or replaces.
 	PutSubscription(s wake.Subscription) error
-	// EndSubscription ends a live one: it is owed nothing after until. It reports whether it was live.
+	// EndSubscription ends a live one, at a time that is not zero: it is owed nothing after until. It reports whether it was
+	// live.
 	EndSubscription(id string, until wake.Seq, at time.Time) (bool, error)
 
 	// PutWebhook creates or replaces; DeleteWebhook removes it and its deliveries, and reports whether it was there.
@@ -159,10 +169,11 @@ type Tx interface {
 	PutPublishURL(u wake.PublishURL) error
 
 	// Append writes an occurrence at the next place, which it returns. ErrExists when its Key is taken for its app and event.
+	// A topic is not empty and holds no line feed.
 	Append(o wake.Occurrence) (wake.Seq, error)
 
-	// Prune removes occurrences from before the time and raises the horizon, ended subscriptions that ended before it,
-	// webhooks that expired before it, and conversations without subscriptions that were not seen since; in steps of at
-	// most limit rows of each. It reports whether there is more to remove.
+	// Prune removes occurrences from before the time, with deliveries of them, and raises the horizon; subscriptions that
+	// ended before it; webhooks that expired before it, with their deliveries; and conversations without subscriptions that
+	// were not seen since. It does a step, of at most limit rows of each, and reports whether there may be more.
 	Prune(before time.Time, limit int) (more bool, err error)
 }

@@ -8,15 +8,18 @@ import (
 	"github.com/rouse-dev/rouse/internal/wake"
 )
 
-// What sqlc cannot express is here: inserts of many rows by one statement, which cost half as much a row, and the
-// statements around a transaction.
+// What sqlc cannot express is here: inserts of many rows by one statement, which cost half as much a row, the statements
+// around a transaction, and a checkpoint. The pragmas of a new connection are in connect.go.
 
 const (
 	insertOccurrence = "INSERT INTO occurrences (seq, app, kind, event, topics, arguments, text, data, recipient, own_key, matched, at) VALUES "
 	occurrenceValues = "(?,?,?,?,?,?,?,?,?,?,?,?)"
-	insertPlace      = "INSERT INTO topic_places (app, topic, seq) VALUES "
-	placeValues      = "(?,?,?)"
+	insertRun        = "INSERT INTO topic_places (app, topic, last, earlier) VALUES "
+	runValues        = "(?,?,?,?)"
 )
+
+// checkpoint writes what readers let it write, and waits for nobody.
+const checkpoint = "PRAGMA wal_checkpoint(PASSIVE)"
 
 // bulkSizes are the numbers of rows that one statement inserts, from the largest down to one.
 var bulkSizes = [...]int{32, 8, 1}
@@ -27,11 +30,11 @@ type bulk struct {
 	args       []any
 }
 
-func prepareBulk(ctx context.Context, conn *session, insert, values string) (*bulk, error) {
+func prepareBulk(ctx context.Context, session *session, insert, values string) (*bulk, error) {
 	b := &bulk{}
 	for i, size := range bulkSizes {
 		var err error
-		b.statements[i], err = conn.PrepareContext(ctx, insert+values+strings.Repeat(","+values, size-1))
+		b.statements[i], err = session.PrepareContext(ctx, insert+values+strings.Repeat(","+values, size-1))
 		if err != nil {
 			return nil, err
 		}
@@ -89,21 +92,22 @@ type transaction struct {
 }
 
 // prepareTransaction prepares them; kind is IMMEDIATE for the writer, DEFERRED for a reader.
-func prepareTransaction(ctx context.Context, conn *session, kind string) (*transaction, error) {
+func prepareTransaction(ctx context.Context, session *session, kind string) (*transaction, error) {
 	t := &transaction{}
 	for _, s := range []struct {
 		to   **sql.Stmt
 		text string
 	}{{&t.begin, "BEGIN " + kind}, {&t.commit, "COMMIT"}, {&t.rollback, "ROLLBACK"}} {
 		var err error
-		if *s.to, err = conn.PrepareContext(ctx, s.text); err != nil {
+		if *s.to, err = session.PrepareContext(ctx, s.text); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
-func run(s *sql.Stmt) error {
+// exec runs a statement without values.
+func exec(s *sql.Stmt) error {
 	_, err := s.ExecContext(background)
 	return err
 }

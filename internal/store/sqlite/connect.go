@@ -12,9 +12,9 @@ import (
 	"github.com/rouse-dev/rouse/internal/store"
 )
 
-// Every commit is on the disk before it is answered (synchronous FULL). A larger write-ahead log than SQLite's default lets
-// a page that many commits change be written to the database once; the writer's larger cache holds the inner pages of
-// the indexes.
+// Every commit is on the disk before it is answered (synchronous FULL). The write-ahead log is brought into the database in
+// the background (type checkpointer); only when that cannot keep up does the writer do it, beyond 16,000 pages, which are
+// 64 MB. The writer's larger cache holds the inner pages of the indexes.
 var (
 	writerPragmas = []string{
 		"busy_timeout(5000)",
@@ -22,8 +22,12 @@ var (
 		"synchronous(FULL)",
 		"foreign_keys(1)",
 		"cache_size(-65536)", // KiB
-		"wal_autocheckpoint(8000)",
+		"wal_autocheckpoint(16000)",
 		"journal_size_limit(67108864)",
+	}
+	checkpointerPragmas = []string{
+		"busy_timeout(5000)",
+		"synchronous(FULL)",
 	}
 	viewerPragmas = []string{
 		"busy_timeout(5000)",

@@ -11,7 +11,7 @@ func WriteIndex(t store.Tx) error { return t.(*tx).settle() }
 
 // Exec runs a statement within the transaction. A failure spoils nothing.
 func Exec(t store.Tx, statement string) error {
-	_, err := t.(*tx).w.conn.ExecContext(background, statement)
+	_, err := t.(*tx).w.session.ExecContext(background, statement)
 	return err
 }
 
@@ -21,7 +21,7 @@ func LimitSize(t store.Tx, more int) error {
 	w := t.(*tx).w
 	limit := 1 << 30
 	if more >= 0 {
-		if err := w.conn.QueryRowContext(background, "PRAGMA page_count").Scan(&limit); err != nil {
+		if err := w.session.QueryRowContext(background, "PRAGMA page_count").Scan(&limit); err != nil {
 			return err
 		}
 		limit += more

@@ -269,6 +269,28 @@ func TestOtherDatabase(t *testing.T) {
 	}
 }
 
+// TestCloseLeavesOneFile finds everything in the one file once the store is closed.
+func TestCloseLeavesOneFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, filepath.Join(dir, "rouse.db"))
+	update(t, s, func(tx store.Tx) error { return tx.CreateApp(wake.App{ID: "app"}) })
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if diff := cmp.Diff([]string{"rouse.db", "rouse.db.lock"}, names); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
 // TestPaths opens databases whose names mean something in a URL.
 func TestPaths(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,6 +35,9 @@ func lock(path string) (*os.File, error) {
 	}
 	return f, nil
 }
+
+// unlock gives the database up.
+func unlock(f *os.File) error { return errors.Join(unlockFile(f), f.Close()) }
 
 // holder tells who has the lock, as far as the file says.
 func holder(f *os.File) string {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile takes the lock on an open file, which lasts until it is closed. It reports false when another has it.
+// lockFile takes the lock on an open file. It reports false when another has it.
 func lockFile(f *os.File) (bool, error) {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
@@ -17,3 +17,6 @@ func lockFile(f *os.File) (bool, error) {
 	}
 	return err == nil, err
 }
+
+// unlockFile gives the lock up. Closing the file would not do: a process that is just being started has it too, for a moment.
+func unlockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }

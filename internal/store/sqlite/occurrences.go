@@ -1,9 +1,9 @@
 package sqlite
 
 import (
-	"database/sql"
-	"errors"
+	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/rouse-dev/rouse/internal/store"
@@ -28,9 +28,6 @@ func (r *reader) Occurrences(app string, topics []string, after wake.Seq, limit 
 	if limit <= 0 || len(topics) == 0 {
 		return nil, nil
 	}
-	if len(topics) == 1 {
-		return r.onTopic(topicKey{app, topics[0]}, after, limit)
-	}
 	var places []wake.Seq
 	for _, topic := range topics {
 		on, err := r.placesOn(topicKey{app, topic}, after, limit)
@@ -39,43 +36,55 @@ func (r *reader) Occurrences(app string, topics []string, after wake.Seq, limit 
 		}
 		places = append(places, on...)
 	}
-	slices.Sort(places)
-	places = slices.Compact(places)
+	if len(topics) > 1 {
+		slices.Sort(places)
+		places = slices.Compact(places)
+	}
 	return r.at(places[:min(len(places), limit)])
 }
 
-// onTopic is Occurrences for one topic, the common case: one query for what is in the index, then what is in the tail.
-func (r *reader) onTopic(key topicKey, after wake.Seq, limit int) ([]wake.Occurrence, error) {
-	var found []wake.Occurrence
-	if after < wake.Seq(r.state.Indexed) {
-		rows, err := r.q.OccurrencesOn(background, queries.OccurrencesOnParams{
-			App: key.app, Topic: key.topic, After: int64(after), Max: int64(limit),
-		})
-		if found, err = convert(rows, r.fault(err), sure(toOccurrence)); err != nil || len(found) == limit {
-			return found, err
-		}
-	}
-	places, err := r.unindexed(key, after, limit-len(found))
-	if err != nil {
-		return nil, err
-	}
-	rest, err := r.at(places)
-	return append(found, rest...), err
-}
-
-// placesOn gives the topic's places after the given one, in order, at most limit.
+// placesOn gives the topic's places after the given one, in order, at most limit. Those up to the horizon do not count any
+// more: some may be gone while a run still names them.
 func (r *reader) placesOn(key topicKey, after wake.Seq, limit int) ([]wake.Seq, error) {
-	var places []wake.Seq
-	if after < wake.Seq(r.state.Indexed) {
-		rows, err := r.q.PlacesOn(background, queries.PlacesOnParams{
-			App: key.app, Topic: key.topic, After: int64(after), Max: int64(limit),
-		})
-		if places, err = convert(rows, r.fault(err), sure(func(n int64) wake.Seq { return wake.Seq(n) })); err != nil || len(places) == limit {
-			return places, err
-		}
+	after = max(after, wake.Seq(r.state.Horizon))
+	places, err := r.indexed(key, after, limit)
+	if err != nil || len(places) == limit {
+		return places, err
 	}
 	rest, err := r.unindexed(key, after, limit-len(places))
 	return append(places, rest...), err
+}
+
+// runsAtOnce is how many runs of a topic are read at once; most often the first is enough.
+const runsAtOnce = 16
+
+// indexed gives the topic's places that the index has.
+func (r *reader) indexed(key topicKey, after wake.Seq, limit int) ([]wake.Seq, error) {
+	var places []wake.Seq
+	for after < wake.Seq(r.state.Indexed) {
+		rows, err := r.q.RunsOn(background, queries.RunsOnParams{
+			App: key.app, Topic: key.topic, After: int64(after), Max: runsAtOnce,
+		})
+		if err != nil {
+			return nil, r.fault(err)
+		}
+		for _, row := range rows {
+			run, err := placesOf(wake.Seq(row.Last), row.Earlier)
+			if err != nil {
+				return nil, err
+			}
+			run = between(run, after, math.MaxInt64)
+			places = append(places, run[:min(len(run), limit-len(places))]...)
+			if len(places) == limit {
+				return places, nil
+			}
+			after = wake.Seq(row.Last)
+		}
+		if len(rows) < runsAtOnce {
+			break
+		}
+	}
+	return places, nil
 }
 
 // unindexed gives the topic's places that this reader's log has and its index has not.
@@ -97,18 +106,20 @@ func (r *reader) unindexed(key topicKey, after wake.Seq, limit int) ([]wake.Seq,
 
 // at reads the occurrences at places which the index or the tail named.
 func (r *reader) at(places []wake.Seq) ([]wake.Occurrence, error) {
-	found := make([]wake.Occurrence, 0, len(places))
-	for _, seq := range places {
-		row, err := r.q.Occurrence(background, int64(seq))
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil, fmt.Errorf("%w: a topic names place %d, where nothing is", store.ErrCorrupt, seq)
-		}
-		if err != nil {
-			return nil, r.fault(err)
-		}
-		found = append(found, toOccurrence(row))
+	if len(places) == 0 {
+		return nil, nil
 	}
-	return found, nil
+	list, err := json.Marshal(places)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := r.q.OccurrencesAt(background, string(list))
+	found, err := convert(rows, r.fault(err), sure(toOccurrence))
+	if err == nil && len(found) < len(places) {
+		return nil, fmt.Errorf("%w: of %d places that a topic names, %d hold nothing",
+			store.ErrCorrupt, len(places), len(places)-len(found))
+	}
+	return found, err
 }
 
 // topicsPage is how many rows of the log eachTopics holds at once.

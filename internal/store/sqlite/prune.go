@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -28,7 +27,7 @@ func (t *tx) Prune(before time.Time, limit int) (more bool, err error) {
 }
 
 // pruneOccurrences looks at the oldest part of the log only. An occurrence there that is not old, because a clock was
-// wrong, stays and is looked at again.
+// wrong, stays and is looked at again; but its topics no longer name it once the horizon has passed it.
 func (t *tx) pruneOccurrences(before int64, limit int) (more bool, err error) {
 	oldest, err := t.q.OldestOccurrences(background, int64(limit))
 	if err != nil {
@@ -42,7 +41,7 @@ func (t *tx) pruneOccurrences(before int64, limit int) (more bool, err error) {
 	if err := t.settle(); err != nil {
 		return false, err
 	}
-	var places []topicPlace
+	topics := map[topicKey]bool{}
 	for _, row := range old {
 		if err := t.changed(t.q.DeleteOccurrence(background, row.Seq)); err != nil {
 			return false, err
@@ -51,20 +50,17 @@ func (t *tx) pruneOccurrences(before int64, limit int) (more bool, err error) {
 			return false, err
 		}
 		for _, topic := range splitTopics(row.Topics) {
-			places = append(places, topicPlace{topicKey{row.App, topic}, wake.Seq(row.Seq)})
+			topics[topicKey{row.App, topic}] = true
 		}
 	}
-	// In the order of the index, so that each of its pages is changed once.
-	slices.SortFunc(places, func(a, b topicPlace) int {
-		return cmp.Or(compareTopics(a.topicKey, b.topicKey), cmp.Compare(a.seq, b.seq))
-	})
-	for _, p := range places {
-		err := t.q.DeletePlace(background, queries.DeletePlaceParams{App: p.app, Topic: p.topic, Seq: int64(p.seq)})
+	horizon := old[len(old)-1].Seq
+	for key := range topics {
+		err := t.q.DeleteRuns(background, queries.DeleteRunsParams{App: key.app, Topic: key.topic, Through: horizon})
 		if err := t.changed(err); err != nil {
 			return false, err
 		}
 	}
-	t.state.Horizon = max(t.state.Horizon, old[len(old)-1].Seq)
+	t.state.Horizon = max(t.state.Horizon, horizon)
 	return full, nil
 }
 

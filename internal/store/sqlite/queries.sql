@@ -201,12 +201,11 @@ SELECT * FROM occurrences WHERE app = ? AND event = ? AND own_key = ?;
 -- name: KeyTaken :one
 SELECT EXISTS (SELECT 1 FROM occurrences WHERE app = ? AND event = ? AND own_key = ?);
 
--- name: OccurrencesOn :many
-SELECT occurrences.* FROM topic_places JOIN occurrences ON occurrences.seq = topic_places.seq
-WHERE topic_places.app = ? AND topic_places.topic = ? AND topic_places.seq > @after ORDER BY topic_places.seq LIMIT @max;
+-- name: OccurrencesAt :many
+SELECT occurrences.* FROM json_each(@places) AS place CROSS JOIN occurrences ON occurrences.seq = place.value;
 
--- name: PlacesOn :many
-SELECT seq FROM topic_places WHERE app = ? AND topic = ? AND seq > @after ORDER BY seq LIMIT @max;
+-- name: RunsOn :many
+SELECT last, earlier FROM topic_places WHERE app = ? AND topic = ? AND last > @after ORDER BY last LIMIT @max;
 
 -- name: TopicsBetween :many
 SELECT seq, app, topics FROM occurrences WHERE seq > @after AND seq <= @through ORDER BY seq LIMIT @max;
@@ -217,8 +216,8 @@ SELECT seq, app, topics, at FROM occurrences ORDER BY seq LIMIT ?;
 -- name: DeleteOccurrence :exec
 DELETE FROM occurrences WHERE seq = ?;
 
--- name: DeletePlace :exec
-DELETE FROM topic_places WHERE app = ? AND topic = ? AND seq = ?;
+-- name: DeleteRuns :exec
+DELETE FROM topic_places WHERE app = ? AND topic = ? AND last <= @through;
 
 -- name: DeleteOccurrencesOfApp :exec
 DELETE FROM occurrences WHERE app = ?;

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/rouse-dev/rouse/internal/store"
 )
@@ -19,10 +20,12 @@ type job struct {
 }
 
 // How the writer gathers jobs: a transaction takes at most maxGroup, and before it starts gives others a moment to arrive
-// as long as there are fewer than the last one had. Publishers that wait for each other's commit come back together.
+// as long as there are fewer than the last one had. Publishers that waited for the same commit come back together.
 const (
 	maxGroup = 512
-	patience = 32 // times to stand back in vain
+	moment   = 150 * time.Microsecond
+	// maxYields ends the moment where time stands still while anybody is busy, as it does in tests.
+	maxYields = 2000
 )
 
 // A queue holds jobs until the writer takes them. Each belongs to a caller that waits for it, so there are no more jobs
@@ -101,15 +104,14 @@ func (q *queue) take() (jobs []*job, open bool) {
 	return jobs, true
 }
 
-// gather stands back while more jobs keep coming. It goes by tries, not by time: a moment is all it may cost.
+// gather stands back for a moment, until there are as many jobs as last time.
 func (q *queue) gather() {
-	for vain := 0; len(q.jobs) < q.last && vain < patience; vain++ {
-		before := len(q.jobs)
+	if len(q.jobs) >= q.last {
+		return
+	}
+	for begun, yields := time.Now(), 0; len(q.jobs) < q.last && yields < maxYields && time.Since(begun) < moment; yields++ {
 		q.mu.Unlock()
 		runtime.Gosched()
 		q.mu.Lock()
-		if len(q.jobs) > before {
-			vain = 0
-		}
 	}
 }

@@ -3,9 +3,13 @@ package sqlite
 import (
 	"encoding/binary"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rouse-dev/rouse/internal/store"
+	"github.com/rouse-dev/rouse/internal/store/sqlite/internal/queries"
 )
 
 func numbered(n int) spentID {
@@ -18,8 +22,8 @@ func numbered(n int) spentID {
 func TestSpentForgets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		saves := 0
-		s := newSpent(func() { saves++ })
+		var saves atomic.Int64
+		s := newSpent(func() { saves.Add(1) })
 		defer s.stop()
 		const many = 1000
 		for i := range many {
@@ -31,8 +35,8 @@ func TestSpentForgets(t *testing.T) {
 		if s.spend(numbered(0), time.Now().Add(2*time.Minute)) {
 			t.Error("fresh within its time")
 		}
-		if saves != 1 {
-			t.Errorf("asked to save %d times, want once", saves)
+		if got := saves.Load(); got != 1 {
+			t.Errorf("asked to save %d times, want once", got)
 		}
 		if taken := s.take(); len(taken) != 2 {
 			t.Errorf("ids to save end in %d minutes, want 2", len(taken))
@@ -55,8 +59,8 @@ func TestSpentForgets(t *testing.T) {
 func TestSpentGivenBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		saves := 0
-		s := newSpent(func() { saves++ })
+		var saves atomic.Int64
+		s := newSpent(func() { saves.Add(1) })
 		defer s.stop()
 		s.spend(numbered(1), time.Now().Add(time.Minute))
 		s.spend(numbered(2), time.Now().Add(time.Hour))
@@ -65,8 +69,8 @@ func TestSpentGivenBack(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		s.giveBack(taken)
 		time.Sleep(time.Second)
-		if saves != 2 {
-			t.Errorf("asked to save %d times, want 2", saves)
+		if got := saves.Load(); got != 2 {
+			t.Errorf("asked to save %d times, want 2", got)
 		}
 		count := 0
 		for _, ids := range s.take() {
@@ -92,9 +96,11 @@ func TestStoreInBubble(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		v := <-s.viewers
-		rows, err := v.q.Spent(background, minuteOf(time.Now()))
-		s.viewers <- v
+		var rows []queries.SpentRow
+		err = s.Update(t.Context(), func(tx store.Tx) (err error) {
+			rows, err = s.writer.q.Spent(background, minuteOf(time.Now()))
+			return err
+		})
 		if err != nil || len(rows) != 1 {
 			t.Errorf("saved rows: %v, %v", rows, err)
 		}

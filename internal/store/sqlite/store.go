@@ -23,14 +23,14 @@ type Options struct {
 
 // A Store keeps everything in one SQLite file. It implements [store.Store] and is safe for concurrent use.
 type Store struct {
-	lock     *os.File
-	writes   *sql.DB
-	reads    *sql.DB
-	sessions []*session // on the two
-	writer   *writer
-	viewers  chan *viewer // those not in use
-	closing  chan struct{}
-	release  func() error
+	lock         *os.File
+	writes       *sql.DB
+	reads        *sql.DB
+	writer       *writer
+	viewers      chan *viewer // those not in use
+	checkpointer *checkpointer
+	closing      chan struct{}
+	release      func() error
 }
 
 var _ store.Store = (*Store)(nil)
@@ -48,6 +48,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open database %s: %w", path, errors.Join(err, s.closeFiles()))
 	}
 	go s.writer.run()
+	go s.checkpointer.run()
 	return s, nil
 }
 
@@ -69,38 +70,24 @@ func (s *Store) open(ctx context.Context, path string, o Options) error {
 	if err := migrate(ctx, s.writes); err != nil {
 		return fmt.Errorf("bring the tables up to date: %w", fault(err))
 	}
-	conn, err := s.connection(ctx, s.writes)
+	session, err := newSession(ctx, s.writes)
 	if err != nil {
 		return fault(err)
 	}
-	if s.writer, err = newWriter(ctx, conn, o.Logger); err != nil {
-		return fault(err)
+	if s.checkpointer, err = newCheckpointer(path, o.Logger); err != nil {
+		return err
+	}
+	if s.writer, err = newWriter(ctx, session, s.checkpointer, o.Logger); err != nil {
+		return fault(errors.Join(err, session.Close()))
 	}
 	if s.reads, err = connect(path, viewerPragmas); err != nil {
 		return err
 	}
 	s.viewers = make(chan *viewer, max(4, runtime.GOMAXPROCS(0)))
 	for range cap(s.viewers) {
-		conn, err := s.connection(ctx, s.reads)
-		if err != nil {
-			return fault(err)
-		}
-		v, err := newViewer(ctx, conn)
-		if err != nil {
-			return fault(err)
-		}
-		s.viewers <- v
+		s.viewers <- &viewer{}
 	}
 	return nil
-}
-
-// connection takes a connection out of a pool until the store closes.
-func (s *Store) connection(ctx context.Context, db *sql.DB) (*session, error) {
-	session, err := newSession(ctx, db)
-	if err == nil {
-		s.sessions = append(s.sessions, session)
-	}
-	return session, err
 }
 
 // View implements [store.Store]. It waits for one of a few connections; the end of ctx ends that wait.
@@ -113,6 +100,9 @@ func (s *Store) View(ctx context.Context, f func(store.Reader) error) error {
 		defer func() { s.viewers <- v }()
 		if err := s.ready(ctx); err != nil {
 			return err
+		}
+		if err := v.open(ctx, s.reads); err != nil {
+			return fmt.Errorf("open a connection for reading: %w", fault(err))
 		}
 		return v.view(s.writer.tail, f)
 	case <-s.closing:
@@ -174,18 +164,17 @@ func (s *Store) shut() error {
 	close(s.closing)
 	s.writer.queue.close()
 	<-s.writer.done
+	var errs []error
 	for range cap(s.viewers) {
-		<-s.viewers
+		errs = append(errs, (<-s.viewers).close())
 	}
-	return s.closeFiles()
+	errs = append(errs, s.checkpointer.close(), s.writer.session.Close())
+	return errors.Join(append(errs, s.closeFiles())...)
 }
 
 // closeFiles closes what is open, the writer's connection last: with it the write-ahead log is brought into the database.
 func (s *Store) closeFiles() error {
 	var errs []error
-	for _, session := range s.sessions {
-		errs = append(errs, session.Close())
-	}
 	if s.reads != nil {
 		errs = append(errs, s.reads.Close())
 	}
@@ -193,7 +182,7 @@ func (s *Store) closeFiles() error {
 		errs = append(errs, s.writes.Close())
 	}
 	if s.lock != nil {
-		errs = append(errs, s.lock.Close())
+		errs = append(errs, unlock(s.lock))
 	}
 	return errors.Join(errs...)
 }

@@ -102,21 +102,15 @@ func (t *tail) ripe(now time.Time, many int, long time.Duration) bool {
 	return t.count >= many || t.count > 0 && now.Sub(t.since) >= long
 }
 
-// A topicPlace is one entry of the topic index.
-type topicPlace struct {
-	topicKey
-	seq wake.Seq
-}
-
-// sorted lists the places after the given one, in the order of the database's index.
-func (t *tail) sorted(after wake.Seq) []topicPlace {
+// runs gives the places after the given one as runs, in the order of the database's index.
+func (t *tail) runs(after wake.Seq) []run {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	out := make([]topicPlace, 0, t.count)
+	var runs []run
 	for _, key := range slices.SortedFunc(maps.Keys(t.places), compareTopics) {
-		for _, seq := range between(t.places[key], after, math.MaxInt64) {
-			out = append(out, topicPlace{key, seq})
+		for places := range slices.Chunk(between(t.places[key], after, math.MaxInt64), runLength) {
+			runs = append(runs, run{key, places})
 		}
 	}
-	return out
+	return runs
 }

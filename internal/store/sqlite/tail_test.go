@@ -34,9 +34,11 @@ func TestTail(t *testing.T) {
 	check("at most", a, 10, 0, 14, 2, []wake.Seq{11, 12})
 	check("nothing", topicKey{"app", "c"}, 10, 0, 14, 10, nil)
 
-	want := []topicPlace{{a, 12}, {a, 14}, {b, 12}, {topicKey{"other", "a"}, 13}}
-	if diff := cmp.Diff(want, tail.sorted(11), cmp.AllowUnexported(topicPlace{}, topicKey{})); diff != "" {
-		t.Errorf("sorted (-want +got):\n%s", diff)
+	want := []run{
+		{a, []wake.Seq{12, 14}}, {b, []wake.Seq{12}}, {topicKey{"other", "a"}, []wake.Seq{13}},
+	}
+	if diff := cmp.Diff(want, tail.runs(11), cmp.AllowUnexported(run{}, topicKey{})); diff != "" {
+		t.Errorf("runs (-want +got):\n%s", diff)
 	}
 
 	tail.cutAfter(12)

@@ -2,34 +2,54 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 
 	"github.com/rouse-dev/rouse/internal/store"
 	"github.com/rouse-dev/rouse/internal/store/sqlite/internal/queries"
 )
 
-// A viewer is a connection for reading, with its statements prepared.
+// A viewer is a connection for reading, made when it is first used.
 type viewer struct {
+	session     *session
 	q           *queries.Queries
 	transaction *transaction
 }
 
-func newViewer(ctx context.Context, conn *session) (*viewer, error) {
-	q, err := queries.Prepare(ctx, conn)
-	if err != nil {
-		return nil, err
+// open makes the connection unless there is one.
+func (v *viewer) open(ctx context.Context, db *sql.DB) error {
+	if v.session != nil {
+		return nil
 	}
-	t, err := prepareTransaction(ctx, conn, "DEFERRED")
-	return &viewer{q, t}, err
+	session, err := newSession(ctx, db)
+	if err != nil {
+		return err
+	}
+	if v.q, err = queries.Prepare(ctx, session); err == nil {
+		v.transaction, err = prepareTransaction(ctx, session, "DEFERRED")
+	}
+	if err != nil {
+		session.Close()
+		return err
+	}
+	v.session = session
+	return nil
+}
+
+func (v *viewer) close() error {
+	if v.session == nil {
+		return nil
+	}
+	return v.session.Close()
 }
 
 // view runs f over the snapshot that there is now.
 func (v *viewer) view(tail *tail, f func(store.Reader) error) error {
-	if err := run(v.transaction.begin); err != nil {
+	if err := exec(v.transaction.begin); err != nil {
 		return fmt.Errorf("begin: %w", fault(err))
 	}
 	// Nothing was written, and if a failed read has ended the transaction already there is nothing to undo.
-	defer func() { _ = run(v.transaction.rollback) }()
+	defer func() { _ = exec(v.transaction.rollback) }()
 	state, err := v.q.Log(background) // the first read fixes the snapshot
 	if err != nil {
 		return fmt.Errorf("read the log's state: %w", fault(err))

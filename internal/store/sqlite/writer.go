@@ -22,12 +22,14 @@ const (
 
 // A writer makes every change, on one connection and in one goroutine.
 type writer struct {
-	conn        *session
+	session     *session
 	q           *queries.Queries
 	transaction *transaction
 	occurrences *bulk
-	places      *bulk
+	runs        *bulk
 	log         *slog.Logger
+
+	checkpointer *checkpointer
 
 	queue  *queue
 	tail   *tail
@@ -55,20 +57,20 @@ type group struct {
 	chores bool
 }
 
-func newWriter(ctx context.Context, conn *session, log *slog.Logger) (*writer, error) {
-	w := &writer{conn: conn, log: log, queue: newQueue(), cache: newCache(), done: make(chan struct{})}
+func newWriter(ctx context.Context, session *session, c *checkpointer, log *slog.Logger) (*writer, error) {
+	w := &writer{session: session, checkpointer: c, log: log, queue: newQueue(), cache: newCache(), done: make(chan struct{})}
 	w.spent = newSpent(w.queue.wakeForChores)
 	var err error
-	if w.q, err = queries.Prepare(ctx, conn); err != nil {
+	if w.q, err = queries.Prepare(ctx, session); err != nil {
 		return nil, err
 	}
-	if w.transaction, err = prepareTransaction(ctx, conn, "IMMEDIATE"); err != nil {
+	if w.transaction, err = prepareTransaction(ctx, session, "IMMEDIATE"); err != nil {
 		return nil, err
 	}
-	if w.occurrences, err = prepareBulk(ctx, conn, insertOccurrence, occurrenceValues); err != nil {
+	if w.occurrences, err = prepareBulk(ctx, session, insertOccurrence, occurrenceValues); err != nil {
 		return nil, err
 	}
-	if w.places, err = prepareBulk(ctx, conn, insertPlace, placeValues); err != nil {
+	if w.runs, err = prepareBulk(ctx, session, insertRun, runValues); err != nil {
 		return nil, err
 	}
 	if err := w.load(); err != nil {
@@ -199,12 +201,12 @@ func (w *writer) attempt(g group) (failed int, err error) {
 
 // begin starts a transaction, if need be after ending one that an earlier failure left open.
 func (w *writer) begin() error {
-	err := run(w.transaction.begin)
+	err := exec(w.transaction.begin)
 	if err == nil {
 		return nil
 	}
-	_ = run(w.transaction.rollback) // fails when there is none, and then the first error stands
-	return run(w.transaction.begin)
+	_ = exec(w.transaction.rollback) // fails when there is none, and then the first error stands
+	return exec(w.transaction.begin)
 }
 
 // do runs one job in the transaction. The error it returns is one that spoils the transaction.
@@ -259,7 +261,7 @@ func (w *writer) end() error {
 			return fmt.Errorf("write the log's state: %w", fault(err))
 		}
 	}
-	if err := run(w.transaction.commit); err != nil {
+	if err := exec(w.transaction.commit); err != nil {
 		return fmt.Errorf("commit: %w", fault(err))
 	}
 	if w.reader.state.Indexed != w.committed.Indexed {
@@ -267,13 +269,14 @@ func (w *writer) end() error {
 	}
 	w.committed = w.reader.state
 	w.unsaved = nil
+	w.checkpointer.note()
 	return nil
 }
 
 // undo rolls the transaction back, and memory with it.
 func (w *writer) undo() {
 	// The failure may have ended the transaction already; then there is nothing to roll back, and the error says so.
-	_ = run(w.transaction.rollback)
+	_ = exec(w.transaction.rollback)
 	w.tail.cutAfter(wake.Seq(w.committed.Head))
 	w.reader.state = w.committed
 	w.pending = w.pending[:0]
@@ -310,9 +313,10 @@ func (w *writer) doChores() error {
 
 // index writes what is only in the tail to the topic index, in the index's order.
 func (w *writer) index() error {
-	places := w.tail.sorted(wake.Seq(w.reader.state.Indexed))
-	err := w.places.insert(len(places), func(args []any, row int) []any {
-		return append(args, places[row].app, places[row].topic, int64(places[row].seq))
+	runs := w.tail.runs(wake.Seq(w.reader.state.Indexed))
+	err := w.runs.insert(len(runs), func(args []any, row int) []any {
+		r := runs[row]
+		return append(args, r.app, r.topic, int64(r.last()), orNull(r.earlier()))
 	})
 	if err != nil {
 		w.broken = fmt.Errorf("write the topic index: %w", fault(err))

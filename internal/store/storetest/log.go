@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -119,55 +120,92 @@ func testOccurrencesByTopic(s *suite) {
 	})
 }
 
-// testOccurrencePages reads a long log in pages, across whatever a store keeps in different places.
-func testOccurrencePages(s *suite) {
-	const topics, rounds, page = 7, 1000, 100
+func testTopicNames(s *suite) {
 	app := s.addApp()
-	want := map[string][]wake.Seq{}
+	for _, topic := range []string{"", "a\nb"} {
+		err := s.Update(s.Context(), func(t store.Tx) error { return fails(t.Append(occurrence(app.ID, "topic", topic))) })
+		if err == nil {
+			s.Errorf("topic %q was taken", topic)
+		}
+	}
+	odd := s.append(occurrence(app.ID, "ev/日本/%_*", "a b", "'\";--", "\x00"))
+	s.check(func(r store.Reader) {
+		for _, topic := range odd.Topics {
+			s.same(topic, []wake.Occurrence{odd}, got[[]wake.Occurrence](s)(r.Occurrences(app.ID, []string{topic}, 0, 10)))
+		}
+	})
+}
+
+// testOccurrencePages reads a long log in pages, across whatever a store keeps in different places, and after pruning.
+func testOccurrencePages(s *suite) {
+	const topics, rounds = 7, 1000
+	app := s.addApp()
 	var all []string
 	for i := range topics {
 		all = append(all, fmt.Sprintf("topic/%d", i))
 	}
+	want := map[string][]wake.Seq{}
 	for round := range rounds / 100 {
-		appended := map[string][]wake.Seq{}
-		s.update(func(t store.Tx) error {
-			clear(appended)
-			for i := range 100 {
-				topic := all[(round+i*i)%topics]
-				seq, err := t.Append(occurrence(app.ID, topic, "everything"))
-				if err != nil {
-					return err
-				}
-				appended[topic] = append(appended[topic], seq)
-				appended["everything"] = append(appended["everything"], seq)
-			}
-			return nil
-		})
-		for topic, seqs := range appended {
-			want[topic] = append(want[topic], seqs...)
-		}
+		s.fill(app.ID, all, round*100, want)
 		if round == rounds/200 {
 			s.reopen()
 		}
 	}
-	pages := func(r store.Reader, topics []string) []wake.Seq {
-		var seqs []wake.Seq
-		for after := wake.Seq(0); ; after = seqs[len(seqs)-1] {
-			found := got[[]wake.Occurrence](s)(r.Occurrences(app.ID, topics, after, page))
-			for _, o := range found {
-				seqs = append(seqs, o.Seq)
+	read := func(r store.Reader) {
+		for topic, seqs := range want {
+			s.same(topic, seqs, s.pages(r, app.ID, topic))
+		}
+		s.same("all topics together", want["everything"], s.pages(r, app.ID, all...))
+	}
+	s.check(read)
+
+	const pruned = rounds*2/3 + 5
+	s.prune(start.Add(pruned*time.Second), 64)
+	horizon := want["everything"][pruned-1]
+	for topic, seqs := range want {
+		want[topic] = slices.DeleteFunc(seqs, func(seq wake.Seq) bool { return seq <= horizon })
+	}
+	s.check(read)
+}
+
+// fill appends a hundred occurrences, a second apart, each to one of the topics and to "everything", and notes their places.
+func (s *suite) fill(app string, topics []string, from int, places map[string][]wake.Seq) {
+	s.Helper()
+	var appended map[string][]wake.Seq
+	s.update(func(t store.Tx) error {
+		appended = map[string][]wake.Seq{}
+		for i := range 100 {
+			topic := topics[(from/100+i*i)%len(topics)]
+			o := occurrence(app, topic, "everything")
+			o.At = start.Add(time.Duration(from+i) * time.Second)
+			seq, err := t.Append(o)
+			if err != nil {
+				return err
 			}
-			if len(found) < page {
-				return seqs
-			}
+			appended[topic] = append(appended[topic], seq)
+			appended["everything"] = append(appended["everything"], seq)
+		}
+		return nil
+	})
+	for topic, seqs := range appended {
+		places[topic] = append(places[topic], seqs...)
+	}
+}
+
+// pages reads all places on the topics, page by page.
+func (s *suite) pages(r store.Reader, app string, topics ...string) []wake.Seq {
+	s.Helper()
+	const page = 100
+	var seqs []wake.Seq
+	for after := wake.Seq(0); ; after = seqs[len(seqs)-1] {
+		found := got[[]wake.Occurrence](s)(r.Occurrences(app, topics, after, page))
+		for _, o := range found {
+			seqs = append(seqs, o.Seq)
+		}
+		if len(found) < page {
+			return seqs
 		}
 	}
-	s.check(func(r store.Reader) {
-		for topic, seqs := range want {
-			s.same(topic, seqs, pages(r, []string{topic}))
-		}
-		s.same("all topics together", want["everything"], pages(r, all))
-	})
 }
 
 func testReferences(s *suite) {
@@ -179,6 +217,7 @@ func testReferences(s *suite) {
 		"a subscription": func(t store.Tx) error { return t.PutSubscription(s.subscription(c, "topic")) },
 		"a webhook":      func(t store.Tx) error { return t.PutWebhook(wake.Webhook{ID: "w", App: "none"}) },
 		"a delivery":     func(t store.Tx) error { return t.QueueDelivery(wake.Delivery{Webhook: "w", Seq: 1}) },
+		"a publish URL":  func(t store.Tx) error { return t.PutPublishURL(wake.PublishURL{ID: "u", App: "none"}) },
 		"an occurrence":  func(t store.Tx) error { return fails(t.Append(occurrence("none", "topic"))) },
 	}
 	for what, write := range writes {

@@ -43,6 +43,7 @@ func Run(t *testing.T, open func(*testing.T) store.Store, reopen func(*testing.T
 		{"occurrences", testOccurrences},
 		{"occurrences by key", testOccurrenceKeys},
 		{"occurrences by topic", testOccurrencesByTopic},
+		{"names of topics", testTopicNames},
 		{"occurrences page by page", testOccurrencePages},
 		{"what a write refers to", testReferences},
 		{"deleting an app", testDeleteApp},

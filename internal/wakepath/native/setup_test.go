@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -145,5 +144,3 @@ func placeholders(text string) string {
 		return known[name]
 	})
 }
-
-func long(n int) string { return strings.Repeat("x", n) }

@@ -137,12 +137,14 @@ CREATE TABLE occurrences (
 ) STRICT;
 CREATE UNIQUE INDEX occurrences_of_key ON occurrences (app, event, own_key) WHERE own_key IS NOT NULL;
 
--- The topic index, which lags behind the log: see log.indexed.
+-- The topic index, which lags behind the log: see log.indexed. A row is a run of a topic's places, of which last is the last;
+-- earlier gives those before it, as varints, each the distance to the next.
 CREATE TABLE topic_places (
-    app   TEXT    NOT NULL,
-    topic TEXT    NOT NULL,
-    seq   INTEGER NOT NULL,
-    PRIMARY KEY (app, topic, seq)
+    app     TEXT    NOT NULL,
+    topic   TEXT    NOT NULL,
+    last    INTEGER NOT NULL,
+    earlier BLOB,
+    PRIMARY KEY (app, topic, last)
 ) WITHOUT ROWID, STRICT;
 
 -- Used-up ids, 16 bytes each, those of one commit that end in one minute in a row.

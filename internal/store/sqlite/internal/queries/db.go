@@ -75,11 +75,11 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.deleteOccurrencesOfAppStmt, err = db.PrepareContext(ctx, deleteOccurrencesOfApp); err != nil {
 		return nil, fmt.Errorf("error preparing query DeleteOccurrencesOfApp: %w", err)
 	}
-	if q.deletePlaceStmt, err = db.PrepareContext(ctx, deletePlace); err != nil {
-		return nil, fmt.Errorf("error preparing query DeletePlace: %w", err)
-	}
 	if q.deletePlacesOfAppStmt, err = db.PrepareContext(ctx, deletePlacesOfApp); err != nil {
 		return nil, fmt.Errorf("error preparing query DeletePlacesOfApp: %w", err)
+	}
+	if q.deleteRunsStmt, err = db.PrepareContext(ctx, deleteRuns); err != nil {
+		return nil, fmt.Errorf("error preparing query DeleteRuns: %w", err)
 	}
 	if q.deleteSubscriptionsEndedBeforeStmt, err = db.PrepareContext(ctx, deleteSubscriptionsEndedBefore); err != nil {
 		return nil, fmt.Errorf("error preparing query DeleteSubscriptionsEndedBefore: %w", err)
@@ -144,14 +144,11 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.occurrenceOfStmt, err = db.PrepareContext(ctx, occurrenceOf); err != nil {
 		return nil, fmt.Errorf("error preparing query OccurrenceOf: %w", err)
 	}
-	if q.occurrencesOnStmt, err = db.PrepareContext(ctx, occurrencesOn); err != nil {
-		return nil, fmt.Errorf("error preparing query OccurrencesOn: %w", err)
+	if q.occurrencesAtStmt, err = db.PrepareContext(ctx, occurrencesAt); err != nil {
+		return nil, fmt.Errorf("error preparing query OccurrencesAt: %w", err)
 	}
 	if q.oldestOccurrencesStmt, err = db.PrepareContext(ctx, oldestOccurrences); err != nil {
 		return nil, fmt.Errorf("error preparing query OldestOccurrences: %w", err)
-	}
-	if q.placesOnStmt, err = db.PrepareContext(ctx, placesOn); err != nil {
-		return nil, fmt.Errorf("error preparing query PlacesOn: %w", err)
 	}
 	if q.postponeDeliveryStmt, err = db.PrepareContext(ctx, postponeDelivery); err != nil {
 		return nil, fmt.Errorf("error preparing query PostponeDelivery: %w", err)
@@ -185,6 +182,9 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	}
 	if q.revokeKeyStmt, err = db.PrepareContext(ctx, revokeKey); err != nil {
 		return nil, fmt.Errorf("error preparing query RevokeKey: %w", err)
+	}
+	if q.runsOnStmt, err = db.PrepareContext(ctx, runsOn); err != nil {
+		return nil, fmt.Errorf("error preparing query RunsOn: %w", err)
 	}
 	if q.setLogStmt, err = db.PrepareContext(ctx, setLog); err != nil {
 		return nil, fmt.Errorf("error preparing query SetLog: %w", err)
@@ -324,14 +324,14 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing deleteOccurrencesOfAppStmt: %w", cerr)
 		}
 	}
-	if q.deletePlaceStmt != nil {
-		if cerr := q.deletePlaceStmt.Close(); cerr != nil {
-			err = fmt.Errorf("error closing deletePlaceStmt: %w", cerr)
-		}
-	}
 	if q.deletePlacesOfAppStmt != nil {
 		if cerr := q.deletePlacesOfAppStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing deletePlacesOfAppStmt: %w", cerr)
+		}
+	}
+	if q.deleteRunsStmt != nil {
+		if cerr := q.deleteRunsStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing deleteRunsStmt: %w", cerr)
 		}
 	}
 	if q.deleteSubscriptionsEndedBeforeStmt != nil {
@@ -439,19 +439,14 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing occurrenceOfStmt: %w", cerr)
 		}
 	}
-	if q.occurrencesOnStmt != nil {
-		if cerr := q.occurrencesOnStmt.Close(); cerr != nil {
-			err = fmt.Errorf("error closing occurrencesOnStmt: %w", cerr)
+	if q.occurrencesAtStmt != nil {
+		if cerr := q.occurrencesAtStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing occurrencesAtStmt: %w", cerr)
 		}
 	}
 	if q.oldestOccurrencesStmt != nil {
 		if cerr := q.oldestOccurrencesStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing oldestOccurrencesStmt: %w", cerr)
-		}
-	}
-	if q.placesOnStmt != nil {
-		if cerr := q.placesOnStmt.Close(); cerr != nil {
-			err = fmt.Errorf("error closing placesOnStmt: %w", cerr)
 		}
 	}
 	if q.postponeDeliveryStmt != nil {
@@ -507,6 +502,11 @@ func (q *Queries) Close() error {
 	if q.revokeKeyStmt != nil {
 		if cerr := q.revokeKeyStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing revokeKeyStmt: %w", cerr)
+		}
+	}
+	if q.runsOnStmt != nil {
+		if cerr := q.runsOnStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing runsOnStmt: %w", cerr)
 		}
 	}
 	if q.setLogStmt != nil {
@@ -645,8 +645,8 @@ type Queries struct {
 	deleteDeliveriesOfStmt             *sql.Stmt
 	deleteOccurrenceStmt               *sql.Stmt
 	deleteOccurrencesOfAppStmt         *sql.Stmt
-	deletePlaceStmt                    *sql.Stmt
 	deletePlacesOfAppStmt              *sql.Stmt
+	deleteRunsStmt                     *sql.Stmt
 	deleteSubscriptionsEndedBeforeStmt *sql.Stmt
 	deleteWebhookStmt                  *sql.Stmt
 	deliveriesExpiredBeforeStmt        *sql.Stmt
@@ -668,9 +668,8 @@ type Queries struct {
 	nextManifestVersionStmt            *sql.Stmt
 	occurrenceStmt                     *sql.Stmt
 	occurrenceOfStmt                   *sql.Stmt
-	occurrencesOnStmt                  *sql.Stmt
+	occurrencesAtStmt                  *sql.Stmt
 	oldestOccurrencesStmt              *sql.Stmt
-	placesOnStmt                       *sql.Stmt
 	postponeDeliveryStmt               *sql.Stmt
 	publishURLStmt                     *sql.Stmt
 	putConversationStmt                *sql.Stmt
@@ -682,6 +681,7 @@ type Queries struct {
 	refreshWebhookStmt                 *sql.Stmt
 	retryDeliveryStmt                  *sql.Stmt
 	revokeKeyStmt                      *sql.Stmt
+	runsOnStmt                         *sql.Stmt
 	setLogStmt                         *sql.Stmt
 	spentStmt                          *sql.Stmt
 	subscriptionStmt                   *sql.Stmt
@@ -721,8 +721,8 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		deleteDeliveriesOfStmt:             q.deleteDeliveriesOfStmt,
 		deleteOccurrenceStmt:               q.deleteOccurrenceStmt,
 		deleteOccurrencesOfAppStmt:         q.deleteOccurrencesOfAppStmt,
-		deletePlaceStmt:                    q.deletePlaceStmt,
 		deletePlacesOfAppStmt:              q.deletePlacesOfAppStmt,
+		deleteRunsStmt:                     q.deleteRunsStmt,
 		deleteSubscriptionsEndedBeforeStmt: q.deleteSubscriptionsEndedBeforeStmt,
 		deleteWebhookStmt:                  q.deleteWebhookStmt,
 		deliveriesExpiredBeforeStmt:        q.deliveriesExpiredBeforeStmt,
@@ -744,9 +744,8 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		nextManifestVersionStmt:            q.nextManifestVersionStmt,
 		occurrenceStmt:                     q.occurrenceStmt,
 		occurrenceOfStmt:                   q.occurrenceOfStmt,
-		occurrencesOnStmt:                  q.occurrencesOnStmt,
+		occurrencesAtStmt:                  q.occurrencesAtStmt,
 		oldestOccurrencesStmt:              q.oldestOccurrencesStmt,
-		placesOnStmt:                       q.placesOnStmt,
 		postponeDeliveryStmt:               q.postponeDeliveryStmt,
 		publishURLStmt:                     q.publishURLStmt,
 		putConversationStmt:                q.putConversationStmt,
@@ -758,6 +757,7 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		refreshWebhookStmt:                 q.refreshWebhookStmt,
 		retryDeliveryStmt:                  q.retryDeliveryStmt,
 		revokeKeyStmt:                      q.revokeKeyStmt,
+		runsOnStmt:                         q.runsOnStmt,
 		setLogStmt:                         q.setLogStmt,
 		spentStmt:                          q.spentStmt,
 		subscriptionStmt:                   q.subscriptionStmt,

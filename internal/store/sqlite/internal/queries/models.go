@@ -116,9 +116,10 @@ type Subscription struct {
 }
 
 type TopicPlace struct {
-	App   string
-	Topic string
-	Seq   int64
+	App     string
+	Topic   string
+	Last    int64
+	Earlier []byte
 }
 
 type Webhook struct {

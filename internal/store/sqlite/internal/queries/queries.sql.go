@@ -350,27 +350,27 @@ func (q *Queries) DeleteOccurrencesOfApp(ctx context.Context, app string) error 
 	return err
 }
 
-const deletePlace = `-- name: DeletePlace :exec
-DELETE FROM topic_places WHERE app = ? AND topic = ? AND seq = ?
-`
-
-type DeletePlaceParams struct {
-	App   string
-	Topic string
-	Seq   int64
-}
-
-func (q *Queries) DeletePlace(ctx context.Context, arg DeletePlaceParams) error {
-	_, err := q.exec(ctx, q.deletePlaceStmt, deletePlace, arg.App, arg.Topic, arg.Seq)
-	return err
-}
-
 const deletePlacesOfApp = `-- name: DeletePlacesOfApp :exec
 DELETE FROM topic_places WHERE app = ?
 `
 
 func (q *Queries) DeletePlacesOfApp(ctx context.Context, app string) error {
 	_, err := q.exec(ctx, q.deletePlacesOfAppStmt, deletePlacesOfApp, app)
+	return err
+}
+
+const deleteRuns = `-- name: DeleteRuns :exec
+DELETE FROM topic_places WHERE app = ? AND topic = ? AND last <= ?
+`
+
+type DeleteRunsParams struct {
+	App     string
+	Topic   string
+	Through int64
+}
+
+func (q *Queries) DeleteRuns(ctx context.Context, arg DeleteRunsParams) error {
+	_, err := q.exec(ctx, q.deleteRunsStmt, deleteRuns, arg.App, arg.Topic, arg.Through)
 	return err
 }
 
@@ -861,25 +861,12 @@ func (q *Queries) OccurrenceOf(ctx context.Context, arg OccurrenceOfParams) (Occ
 	return i, err
 }
 
-const occurrencesOn = `-- name: OccurrencesOn :many
-SELECT occurrences.seq, occurrences.app, occurrences.kind, occurrences.event, occurrences.topics, occurrences.arguments, occurrences.text, occurrences.data, occurrences.recipient, occurrences.own_key, occurrences.matched, occurrences.at FROM topic_places JOIN occurrences ON occurrences.seq = topic_places.seq
-WHERE topic_places.app = ? AND topic_places.topic = ? AND topic_places.seq > ? ORDER BY topic_places.seq LIMIT ?
+const occurrencesAt = `-- name: OccurrencesAt :many
+SELECT occurrences.seq, occurrences.app, occurrences.kind, occurrences.event, occurrences.topics, occurrences.arguments, occurrences.text, occurrences.data, occurrences.recipient, occurrences.own_key, occurrences.matched, occurrences.at FROM json_each(?1) AS place CROSS JOIN occurrences ON occurrences.seq = place.value
 `
 
-type OccurrencesOnParams struct {
-	App   string
-	Topic string
-	After int64
-	Max   int64
-}
-
-func (q *Queries) OccurrencesOn(ctx context.Context, arg OccurrencesOnParams) ([]Occurrence, error) {
-	rows, err := q.query(ctx, q.occurrencesOnStmt, occurrencesOn,
-		arg.App,
-		arg.Topic,
-		arg.After,
-		arg.Max,
-	)
+func (q *Queries) OccurrencesAt(ctx context.Context, places interface{}) ([]Occurrence, error) {
+	rows, err := q.query(ctx, q.occurrencesAtStmt, occurrencesAt, places)
 	if err != nil {
 		return nil, err
 	}
@@ -943,45 +930,6 @@ func (q *Queries) OldestOccurrences(ctx context.Context, limit int64) ([]OldestO
 			return nil, err
 		}
 		items = append(items, i)
-	}
-	if err := rows.Close(); err != nil {
-		return nil, err
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const placesOn = `-- name: PlacesOn :many
-SELECT seq FROM topic_places WHERE app = ? AND topic = ? AND seq > ? ORDER BY seq LIMIT ?
-`
-
-type PlacesOnParams struct {
-	App   string
-	Topic string
-	After int64
-	Max   int64
-}
-
-func (q *Queries) PlacesOn(ctx context.Context, arg PlacesOnParams) ([]int64, error) {
-	rows, err := q.query(ctx, q.placesOnStmt, placesOn,
-		arg.App,
-		arg.Topic,
-		arg.After,
-		arg.Max,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []int64
-	for rows.Next() {
-		var seq int64
-		if err := rows.Scan(&seq); err != nil {
-			return nil, err
-		}
-		items = append(items, seq)
 	}
 	if err := rows.Close(); err != nil {
 		return nil, err
@@ -1303,6 +1251,50 @@ func (q *Queries) RevokeKey(ctx context.Context, arg RevokeKeyParams) (int64, er
 		return 0, err
 	}
 	return result.RowsAffected()
+}
+
+const runsOn = `-- name: RunsOn :many
+SELECT last, earlier FROM topic_places WHERE app = ? AND topic = ? AND last > ? ORDER BY last LIMIT ?
+`
+
+type RunsOnParams struct {
+	App   string
+	Topic string
+	After int64
+	Max   int64
+}
+
+type RunsOnRow struct {
+	Last    int64
+	Earlier []byte
+}
+
+func (q *Queries) RunsOn(ctx context.Context, arg RunsOnParams) ([]RunsOnRow, error) {
+	rows, err := q.query(ctx, q.runsOnStmt, runsOn,
+		arg.App,
+		arg.Topic,
+		arg.After,
+		arg.Max,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []RunsOnRow
+	for rows.Next() {
+		var i RunsOnRow
+		if err := rows.Scan(&i.Last, &i.Earlier); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const setLog = `-- name: SetLog :exec

@@ -1,0 +1,84 @@
+package bench
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// BenchmarkEmit is how many emits a second are acknowledged over HTTP, each signed, verified and on disk: 64 connections of an
+// app, each of which waits for its answer. The machine's cores carry the app as well as the core.
+func BenchmarkEmit(b *testing.B) {
+	eachTarget(b, func(b *testing.B, t *target) {
+		took, note := make([]time.Duration, b.N), bytes.Repeat([]byte("x"), padding)
+		var next atomic.Int64
+		var all sync.WaitGroup
+		b.ResetTimer()
+		for c := range connections {
+			all.Go(func() {
+				for i := next.Add(1) - 1; i < int64(b.N); i = next.Add(1) - 1 {
+					begun := time.Now()
+					if err := t.emit(fmt.Sprintf("j%d", c), int(i), note); err != nil {
+						b.Error(err)
+						return
+					}
+					took[i] = time.Since(begun)
+				}
+			})
+		}
+		all.Wait()
+		reportRate(b)
+		report(b, took)
+	})
+}
+
+// BenchmarkEmitAtRate is how long an emit takes at 100 a second, from when it was due.
+func BenchmarkEmitAtRate(b *testing.B) {
+	eachTarget(b, func(b *testing.B, t *target) {
+		took, note := make([]time.Duration, b.N), bytes.Repeat([]byte("x"), padding)
+		b.ResetTimer()
+		atRate(b.N, 100, func(i int, due time.Time) {
+			if err := t.emit(fmt.Sprintf("j%d", i%connections), i, note); err != nil {
+				b.Error(err)
+			}
+			took[i] = time.Since(due)
+		})
+		report(b, took)
+	})
+}
+
+// eachTarget runs a benchmark against a core; then against the bare server, which waits for the disk with each emit; then
+// against one that checks each signature and waits for nothing.
+func eachTarget(b *testing.B, run func(b *testing.B, t *target)) {
+	for _, server := range []struct {
+		name  string
+		start func(*testing.B) *target
+	}{{"core", newCore}, {"bare", newBare}, {"signed", newSigned}} {
+		b.Run(server.name, func(b *testing.B) {
+			t := server.start(b)
+			if err := t.emit("first", 0, nil); err != nil { // what is done once
+				b.Fatal(err)
+			}
+			run(b, t)
+		})
+	}
+}
+
+// BenchmarkVerify is the part of an emit that no core can do without: checking its signature.
+func BenchmarkVerify(b *testing.B) {
+	public, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	message := []byte(app{key, "0123456789012345678901", "http://127.0.0.1:7777/api/apps"}.assertion())
+	signature := ed25519.Sign(key, message)
+	for b.Loop() {
+		if !ed25519.Verify(public, message, signature) {
+			b.Fatal("the signature does not hold")
+		}
+	}
+}

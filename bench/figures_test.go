@@ -1,0 +1,39 @@
+package bench
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// report gives the median and the 99th percentile of what was measured.
+func report(b *testing.B, took []time.Duration) {
+	slices.Sort(took)
+	at := func(share float64) float64 {
+		return float64(took[int(share*float64(len(took)-1))].Microseconds()) / 1000
+	}
+	b.ReportMetric(at(0.5), "p50-ms")
+	b.ReportMetric(at(0.99), "p99-ms")
+}
+
+// reportRate gives how many a second were done.
+func reportRate(b *testing.B) {
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "emits/s")
+}
+
+// atRate calls f for each of n at a fixed rate, whether or not earlier calls have returned, and returns when all have. due is
+// when a call was to begin: whoever measures from then on leaves out nothing that waited.
+func atRate(n, perSecond int, f func(i int, due time.Time)) {
+	var all sync.WaitGroup
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	begun := time.Now()
+	for i := range n {
+		due := begun.Add(time.Duration(i) * time.Second / time.Duration(perSecond))
+		timer.Reset(time.Until(due))
+		<-timer.C
+		all.Go(func() { f(i, due) })
+	}
+	all.Wait()
+}
