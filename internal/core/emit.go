@@ -33,7 +33,7 @@ type Emitted struct {
 
 // Emit writes an occurrence to the log and returns once it is durable.
 func (c *Core) Emit(ctx context.Context, app wake.App, e Emit) (Emitted, error) {
-	if err := checkOccurrence(e.Text, e.ID, e.Payload); err != nil {
+	if err := checkOccurrence("text", e.Text, "id", e.ID, "payload", e.Payload); err != nil {
 		return Emitted{}, err
 	}
 	var done Emitted
@@ -86,16 +86,16 @@ func checkRecipient(event *wake.Event, to string) error {
 	return nil
 }
 
-// checkOccurrence refuses a text, id or payload over its limit.
-func checkOccurrence(text, id string, payload json.RawMessage) error {
+// checkOccurrence refuses a text, id or payload over its limit, under the name that the caller's field has.
+func checkOccurrence(textField, text, idField, id, dataField string, data json.RawMessage) error {
 	if len(text) > wake.MaxText {
-		return refusal.New(refusal.BadRequest, "text: at most %d bytes", wake.MaxText)
+		return refusal.New(refusal.BadRequest, "%s: at most %d bytes", textField, wake.MaxText)
 	}
-	if err := wake.CheckString("id", id, wake.MaxKey); err != nil {
+	if err := wake.CheckString(idField, id, wake.MaxKey); err != nil {
 		return err
 	}
-	if len(payload) > wake.MaxPayload {
-		return refusal.New(refusal.BadPayload, "payload: at most %d bytes of compact JSON", wake.MaxPayload)
+	if len(data) > wake.MaxPayload {
+		return refusal.New(refusal.BadPayload, "%s: at most %d bytes of compact JSON", dataField, wake.MaxPayload)
 	}
 	return nil
 }

@@ -35,6 +35,7 @@ type Inbox struct {
 	app          wake.App
 	conn         *Connection
 	watch        *bus.Watch
+	topics       []string // those watched
 	cursor       wake.Seq // everything up to here was read
 	live         bool     // something is subscribed still
 	behind       bool     // the last read stopped at its limit
@@ -105,14 +106,21 @@ func (in *Inbox) Finished() bool { return !in.live && !in.behind }
 // is no more.
 func (in *Inbox) Read(ctx context.Context, limit int) ([]Message, error) {
 	var page owed
-	err := in.core.store.View(ctx, func(r store.Reader) error {
-		subs, err := in.subscriptions(r)
-		if err != nil {
+	var err error
+	for again := true; again && err == nil; {
+		err = in.core.store.View(ctx, func(r store.Reader) error {
+			subs, err := in.subscriptions(r)
+			if err != nil {
+				return err
+			}
+			// What happened on a new topic between this snapshot and the watch was not hinted at: only a later snapshot has it.
+			if again = in.rewatch(topicsOf(in.conversation, subs)); again {
+				return nil
+			}
+			page, err = readOwed(r, in.conversation, subs, in.cursor, limit)
 			return err
-		}
-		page, err = readOwed(r, in.conversation, subs, in.cursor, limit)
-		return err
-	})
+		})
+	}
 	if errors.Is(err, store.ErrNotFound) {
 		in.live, in.behind = false, false
 		return nil, ErrGone
@@ -124,7 +132,17 @@ func (in *Inbox) Read(ctx context.Context, limit int) ([]Message, error) {
 	return in.core.messages(page.occurrences), nil
 }
 
-// subscriptions reads what the conversation is owed by, and watches its topics before anything else is read.
+// rewatch watches these topics and reports whether they are others than before.
+func (in *Inbox) rewatch(topics []string) bool {
+	if slices.Equal(topics, in.topics) {
+		return false
+	}
+	in.topics = topics
+	in.watch.Set(keysOf(in.conversation.App, topics)...)
+	return true
+}
+
+// subscriptions reads what the conversation is owed by.
 func (in *Inbox) subscriptions(r store.Reader) ([]wake.Subscription, error) {
 	if _, err := r.Conversation(in.conversation.ID); err != nil {
 		return nil, err
@@ -138,7 +156,6 @@ func (in *Inbox) subscriptions(r store.Reader) ([]wake.Subscription, error) {
 		// One that has expired lives until the sweep ends it: its conversation is still to be told.
 		in.live = in.live || !s.Claimed && s.EndedAt.IsZero()
 	}
-	in.watch.Set(keysOf(in.conversation.App, topicsOf(in.conversation, subs))...)
 	return subs, nil
 }
 

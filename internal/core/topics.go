@@ -114,7 +114,7 @@ func (c *Core) Publish(ctx context.Context, app wake.App, p Publish) (Emitted, e
 	if p.Text == "" {
 		return Emitted{}, refusal.New(refusal.BadRequest, "event.text: must not be empty")
 	}
-	if err := checkOccurrence(p.Text, p.ID, p.Data); err != nil {
+	if err := checkOccurrence("event.text", p.Text, "event.id", p.ID, "event.data", p.Data); err != nil {
 		return Emitted{}, err
 	}
 	topics := slices.Compact(slices.Sorted(slices.Values(p.Topics)))

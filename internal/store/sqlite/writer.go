@@ -41,6 +41,8 @@ type writer struct {
 	cache     *cache
 	seen      pruneCursor
 
+	complained bool // of what could not be done later either
+
 	// What follows belongs to the transaction that runs.
 
 	pending []pendingOccurrence // appended, not yet written
@@ -156,7 +158,7 @@ func (w *writer) work() {
 func (w *writer) divide(g group, failed int, err error) {
 	switch {
 	case g.chores && failed < 0:
-		w.log.Warn("the topic index or used-up ids could not be written; they will be", "error", err)
+		w.complain(err)
 		w.todo = append(w.todo, group{jobs: g.jobs})
 	case len(g.jobs) == 1:
 		g.jobs[0].err = err
@@ -168,6 +170,14 @@ func (w *writer) divide(g group, failed int, err error) {
 			w.todo = append(w.todo, group{jobs: []*job{j}})
 		}
 	}
+}
+
+// complain logs that what was left for later could not be done, once until it can.
+func (w *writer) complain(err error) {
+	if !w.complained {
+		w.log.Warn("used-up ids or the topic index could not be saved; it will be tried again", "error", err)
+	}
+	w.complained = true
 }
 
 func answer(j *job) { close(j.done) }
@@ -269,6 +279,7 @@ func (w *writer) end() error {
 	}
 	w.committed = w.reader.state
 	w.unsaved = nil
+	w.complained = false
 	w.checkpointer.note()
 	return nil
 }
