@@ -20,6 +20,8 @@ var calls = []struct{ method, path, good string }{
 	{"POST", "/event-subscriptions/unsubscribe", subscribeJob(`"client":"claude-code"`, "j")},
 	{"POST", "/event-subscriptions/end", `{"user":"ada","id":"sub_x"}`},
 	{"POST", "/event-subscriptions/list", `{"user":"ada"}`},
+	{"POST", "/events/publish-urls", `{"name":"crawl.finished","arguments":{"job":"j"}}`},
+	{"POST", "/topics/publish-urls", `{"topic":"x"}`},
 	{"POST", "/events/poll", `{"call":{},"params":{"name":"site.updated","arguments":{"site":"s"}}}`},
 	{"POST", "/events/subscribe", `{"call":{},"params":{}}`},
 	{"POST", "/events/unsubscribe", `{"call":{},"params":{}}`},
