@@ -50,7 +50,9 @@ func startBare(b *testing.B, path string) *target {
 		server.Close()
 		_ = log.Close()
 	})
-	return newTarget(b, server.URL, path, app{key, "key", server.URL})
+	t := newTarget(b, server.URL, path, app{key, "key", server.URL})
+	t.stream = func(job string) (string, error) { return server.URL + "/streams/" + job, nil }
+	return t
 }
 
 var jobOf = regexp.MustCompile(`"job":"([^"]*)"`)

@@ -27,10 +27,11 @@ const padding = 480
 
 // A target is a server that takes emits.
 type target struct {
-	base string
-	path string // of emits
-	app  app
-	idle chan *connection
+	base   string
+	path   string // of emits
+	app    app
+	idle   chan *connection
+	stream func(job string) (address string, err error) // makes the address of a new stream of that job
 }
 
 func newTarget(b *testing.B, base, path string, key app) *target {
@@ -62,6 +63,7 @@ func newCore(b *testing.B) *target {
 	if _, err := t.call(http.MethodPut, "/api/apps/v1/manifest", []byte(manifest)); err != nil {
 		b.Fatal(err)
 	}
+	t.stream = t.subscribe
 	return t
 }
 

@@ -13,7 +13,7 @@ import (
 // BenchmarkEmit is how many emits a second are acknowledged over HTTP, each signed, verified and on disk: 64 connections of an
 // app, each of which waits for its answer. The machine's cores carry the app as well as the core.
 func BenchmarkEmit(b *testing.B) {
-	eachTarget(b, func(b *testing.B, t *target) {
+	eachServer(b, func(b *testing.B, t *target) {
 		took, note := make([]time.Duration, b.N), bytes.Repeat([]byte("x"), padding)
 		var next atomic.Int64
 		var all sync.WaitGroup
@@ -38,7 +38,7 @@ func BenchmarkEmit(b *testing.B) {
 
 // BenchmarkEmitAtRate is how long an emit takes at 100 a second, from when it was due.
 func BenchmarkEmitAtRate(b *testing.B) {
-	eachTarget(b, func(b *testing.B, t *target) {
+	eachServer(b, func(b *testing.B, t *target) {
 		took, note := make([]time.Duration, b.N), bytes.Repeat([]byte("x"), padding)
 		b.ResetTimer()
 		atRate(b.N, 100, func(i int, due time.Time) {
@@ -51,13 +51,15 @@ func BenchmarkEmitAtRate(b *testing.B) {
 	})
 }
 
-// eachTarget runs a benchmark against a core; then against the bare server, which waits for the disk with each emit; then
-// against one that checks each signature and waits for nothing.
-func eachTarget(b *testing.B, run func(b *testing.B, t *target)) {
-	for _, server := range []struct {
-		name  string
-		start func(*testing.B) *target
-	}{{"core", newCore}, {"bare", newBare}, {"signed", newSigned}} {
+// servers are the core and what it is compared with: a bare server that waits for the disk with each emit, and one that checks
+// each signature and waits for nothing.
+var servers = []struct {
+	name  string
+	start func(*testing.B) *target
+}{{"core", newCore}, {"bare", newBare}, {"signed", newSigned}}
+
+func eachServer(b *testing.B, run func(b *testing.B, t *target)) {
+	for _, server := range servers {
 		b.Run(server.name, func(b *testing.B) {
 			t := server.start(b)
 			if err := t.emit("first", 0, nil); err != nil { // what is done once

@@ -151,6 +151,7 @@ func TestOneApp(t *testing.T) {
 		"the SDK's own tools":                                   theSDKsOwnTools,
 		"topics":                                                topics,
 		"a topic once":                                          aTopicOnce,
+		"publish URLs":                                          publishURLs,
 		"messages are held for others":                          messagesAreHeldForOthers,
 		"refusals are the SDK's typed errors":                   refusalsAreTheSDKsTypedErrors,
 	} {

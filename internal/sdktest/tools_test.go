@@ -3,6 +3,7 @@
 package sdktest
 
 import (
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -149,4 +150,59 @@ func messagesAreHeldForOthers(t *testing.T, endpoint string) {
 	if again := a.done("news", map[string]any{"session_key": key}); strings.Contains(again, "7 failures") {
 		t.Errorf("held again: %s", again)
 	}
+}
+
+// A service that only sends webhooks emits by an address of its own, until it is revoked.
+func publishURLs(t *testing.T, endpoint string) {
+	a := client{name: "claude-code"}.overHTTP(t, endpoint)
+	asked := map[string]any{"repo": "posted"}
+	watching := a.done("watch", about("build.finished", asked))
+	a.done("watch_topic", map[string]any{"topic": "ci/posted", "session_key": find(t, sessionForm, watching)})
+	m := monitoring(t, watching)
+	event, topic := a.facts("publish_url", about("build.finished", asked)), a.facts("topic_url", map[string]any{"topic": "ci/posted"})
+	if event["event"] != "build.finished" || topic["topic"] != "ci/posted" {
+		t.Errorf("made %v and %v", event, topic)
+	}
+	for _, c := range []struct {
+		url    any
+		body   string
+		status int
+	}{
+		{event["url"], `{"branch":"main","failures":4}`, http.StatusOK},
+		{event["url"], `{"branch":"main"}`, http.StatusBadRequest},
+		{topic["url"], `{"step":"lint"}`, http.StatusOK},
+	} {
+		if status := post(t, c.url, c.body); status != c.status {
+			t.Errorf("posting %s: %d, want %d", c.body, status, c.status)
+		}
+	}
+	if got := m.next(); !cmp.Equal(got.Data, map[string]any{"branch": "main", "failures": 4.0}) || !strings.HasPrefix(got.Subject, "build.finished") {
+		t.Errorf("emitted %+v", got)
+	}
+	if got := m.next(); !cmp.Equal(got.Data, map[string]any{"step": "lint"}) {
+		t.Errorf("published %+v", got)
+	}
+	for _, made := range []map[string]any{event, topic} {
+		a.done("revoke_url", map[string]any{"id": made["id"]})
+		if status := post(t, made["url"], "{}"); status != http.StatusGone {
+			t.Errorf("posting to what was revoked: %d", status)
+		}
+	}
+	expectRefusal(t, a.call("publish_url", about("build.finished", map[string]any{"repo": "Not An Id"})), refused("WakeshiftError", "bad_arguments", 400))
+}
+
+func post(t *testing.T, url any, body string) (status int) {
+	t.Helper()
+	address, _ := url.(string)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	return response.StatusCode
 }

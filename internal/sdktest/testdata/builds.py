@@ -188,6 +188,27 @@ async def close_topic(topic: str) -> CallToolResult:
 
 
 @tool
+async def publish_url(event: str, arguments: dict) -> CallToolResult:
+    """Make an address that emits what is posted to it."""
+    made = await EVENTS[event].publish_url(arguments)
+    return facts(id=made.id, url=made.url, event=made.event)
+
+
+@tool
+async def topic_url(topic: str) -> CallToolResult:
+    """Make an address that publishes what is posted to it."""
+    made = await wake.publish_url(topic)
+    return facts(id=made.id, url=made.url, topic=made.topic)
+
+
+@tool
+async def revoke_url(id: str) -> CallToolResult:
+    """End such an address."""
+    await wake.revoke_publish_url(id)
+    return facts(revoked=id)
+
+
+@tool
 async def news(ctx: Context, session_key: SessionKey = None) -> CallToolResult:
     """Do nothing, and bring what waits for the conversation."""
     call = wake.call(ctx, user=user_of(ctx), session=session_key)
