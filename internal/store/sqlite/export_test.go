@@ -46,3 +46,6 @@ func Indexed(s *Store) (indexed int64, waiting int) {
 	defer s.writer.tail.mu.Unlock()
 	return int64(s.writer.tail.low), s.writer.tail.count
 }
+
+// Viewers is how many views can run at once.
+func Viewers(s *Store) int { return cap(s.viewers) }

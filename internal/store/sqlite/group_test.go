@@ -34,6 +34,13 @@ func update(t *testing.T, s store.Store, f func(store.Tx) error) {
 	}
 }
 
+func view(t *testing.T, s store.Store, f func(store.Reader)) {
+	t.Helper()
+	if err := s.View(t.Context(), func(r store.Reader) error { f(r); return nil }); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // emit appends an occurrence with that key to the topic "topic".
 func emit(tx store.Tx, key string) error {
 	_, err := tx.Append(wake.Occurrence{App: "app", Topics: []string{"topic"}, Key: key, At: time.Now()})
@@ -44,16 +51,15 @@ func emit(tx store.Tx, key string) error {
 func keys(t *testing.T, s store.Store) []string {
 	t.Helper()
 	var keys []string
-	err := s.View(t.Context(), func(r store.Reader) error {
+	view(t, s, func(r store.Reader) {
 		found, err := r.Occurrences("app", []string{"topic"}, 0, 100_000)
+		if err != nil {
+			t.Error(err)
+		}
 		for _, o := range found {
 			keys = append(keys, o.Key)
 		}
-		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return keys
 }
 

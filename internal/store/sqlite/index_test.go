@@ -1,10 +1,13 @@
 package sqlite_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -48,7 +51,7 @@ func TestViewBeforeIndex(t *testing.T) {
 	update(t, s, sqlite.WriteIndex)
 	append(2, "topic", "another") // 3, 4
 	append(1, "another")          // 5
-	err := s.View(t.Context(), func(r store.Reader) error {
+	view(t, s, func(r store.Reader) {
 		update(t, s, sqlite.WriteIndex)
 		append(3, "topic", "another")
 		update(t, s, sqlite.WriteIndex)
@@ -69,11 +72,7 @@ func TestViewBeforeIndex(t *testing.T) {
 		if err != nil || len(found) != 1 || found[0].Seq != 3 {
 			t.Errorf("the first after 2: %v, %v", found, err)
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestUncleanEnd opens a database again whose index lags behind its log, as after a crash.
@@ -103,15 +102,11 @@ func TestUncleanEnd(t *testing.T) {
 	again := open(t, copied)
 	check := func() {
 		t.Helper()
-		err := again.View(t.Context(), func(r store.Reader) error {
+		view(t, again, func(r store.Reader) {
 			if got := len(seqs(t, r, "topic")); got != 3000 {
 				t.Errorf("%d occurrences, want 3000", got)
 			}
-			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
 	}
 	check()
 	update(t, again, sqlite.WriteIndex)
@@ -184,6 +179,50 @@ func TestReadersWhileIndexing(t *testing.T) {
 	publishing.Wait()
 	cancel()
 	others.Wait()
+}
+
+// TestIndexWhenFull has no room for the index when it is due: updates go on, the log says so once, and readers do without.
+func TestIndexWhenFull(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	path := filepath.Join(t.TempDir(), "rouse.db")
+	s, err := sqlite.Open(t.Context(), path, sqlite.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	update(t, s, func(tx store.Tx) error { return tx.CreateApp(wake.App{ID: "app"}) })
+	const many = 6000 // topics
+	update(t, s, func(tx store.Tx) error {
+		for i := range many {
+			if _, err := tx.Append(wake.Occurrence{App: "app", Topics: []string{fmt.Sprint("topic/", i)}}); err != nil {
+				return err
+			}
+		}
+		return sqlite.LimitSize(tx, 0)
+	})
+	nothing := func(store.Tx) error { return nil }
+	for range 3 {
+		update(t, s, nothing)
+	}
+	if indexed, waiting := sqlite.Indexed(s); indexed != 0 || waiting != many {
+		t.Errorf("indexed up to %d with %d waiting, want none and all", indexed, waiting)
+	}
+	view(t, s, func(r store.Reader) {
+		if diff := cmp.Diff([]wake.Seq{124}, seqs(t, r, "topic/123")); diff != "" {
+			t.Errorf("on a topic (-want +got):\n%s", diff)
+		}
+	})
+	update(t, s, func(tx store.Tx) error { return sqlite.LimitSize(tx, -1) })
+	update(t, s, nothing)
+	if indexed, waiting := sqlite.Indexed(s); indexed != many || waiting != 0 {
+		t.Errorf("with room again indexed up to %d with %d waiting, want all and none", indexed, waiting)
+	}
+	if err := s.Close(); err != nil { // and with it everybody who writes to the log
+		t.Fatal(err)
+	}
+	if got := strings.Count(log.String(), "\n"); got != 1 {
+		t.Errorf("%d lines in the log, want 1:\n%s", got, &log)
+	}
 }
 
 // TestIndexIsWritten finds the index written once there is enough for it, without being asked.

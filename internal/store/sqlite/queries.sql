@@ -79,17 +79,22 @@ SELECT * FROM subscriptions WHERE id = ?;
 
 -- name: SubscriptionOf :one
 SELECT * FROM subscriptions
-WHERE conversation = ? AND topic = ? AND event = ? AND arguments IS sqlc.narg(arguments) AND ended_at = 0 ORDER BY n LIMIT 1;
+WHERE conversation = ? AND until_seq = 0 AND ended_at = 0 AND topic = ? AND event = ? AND arguments IS sqlc.narg(arguments)
+ORDER BY n LIMIT 1;
 
 -- name: SubscriptionsOf :many
-SELECT subscriptions.* FROM subscriptions JOIN conversations ON conversations.id = subscriptions.conversation
-WHERE subscriptions.conversation = ? AND (ended_at = 0 OR until_seq > position) ORDER BY subscriptions.n;
+SELECT * FROM subscriptions WHERE subscriptions.n IN (
+    SELECT s.n FROM subscriptions AS s WHERE s.conversation = @conversation AND s.until_seq = 0 AND s.ended_at = 0
+    UNION ALL
+    SELECT s.n FROM conversations AS c JOIN subscriptions AS s ON s.conversation = c.id
+    WHERE c.id = @conversation AND s.until_seq > c.position
+) ORDER BY subscriptions.n;
 
 -- name: SubscriptionsEver :many
 SELECT * FROM subscriptions WHERE conversation = ? ORDER BY n;
 
 -- name: CountSubscriptions :one
-SELECT count(*) FROM subscriptions WHERE conversation = ? AND ended_at = 0;
+SELECT count(*) FROM subscriptions WHERE conversation = ? AND until_seq = 0 AND ended_at = 0;
 
 -- name: SubscriptionsTo :many
 SELECT * FROM subscriptions WHERE app = ? AND topic = ? AND ended_at = 0 ORDER BY n;

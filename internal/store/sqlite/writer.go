@@ -144,6 +144,7 @@ func (w *writer) work() {
 		failed, err := w.attempt(g)
 		w.todo = w.todo[:last]
 		if err == nil {
+			w.complained = w.complained && !g.chores
 			for _, j := range g.jobs {
 				answer(j)
 			}
@@ -279,7 +280,6 @@ func (w *writer) end() error {
 	}
 	w.committed = w.reader.state
 	w.unsaved = nil
-	w.complained = false
 	w.checkpointer.note()
 	return nil
 }

@@ -53,7 +53,7 @@ CREATE TABLE conversations (
 CREATE INDEX conversations_of_thread ON conversations (app, kind, user_id, thread);
 CREATE INDEX conversations_by_sight ON conversations (seen_at, n);
 
--- A subscription is live while ended_at is 0. Its app is that of its conversation.
+-- A subscription is live while ended_at is 0, and until_seq is 0 then. Its app is that of its conversation.
 CREATE TABLE subscriptions (
     n            INTEGER PRIMARY KEY,
     id           TEXT    NOT NULL UNIQUE,
@@ -72,7 +72,7 @@ CREATE TABLE subscriptions (
     expires_at   INTEGER NOT NULL,
     ended_at     INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX subscriptions_of_conversation ON subscriptions (conversation);
+CREATE INDEX subscriptions_of_conversation ON subscriptions (conversation, until_seq);
 CREATE INDEX subscriptions_to_topic ON subscriptions (app, topic) WHERE ended_at = 0;
 CREATE INDEX subscriptions_of_user ON subscriptions (app, user_id) WHERE ended_at = 0;
 CREATE INDEX subscriptions_of_event ON subscriptions (app, event) WHERE ended_at = 0;

@@ -217,7 +217,7 @@ func (q *Queries) CountPublishURLs(ctx context.Context, app string) (int64, erro
 }
 
 const countSubscriptions = `-- name: CountSubscriptions :one
-SELECT count(*) FROM subscriptions WHERE conversation = ? AND ended_at = 0
+SELECT count(*) FROM subscriptions WHERE conversation = ? AND until_seq = 0 AND ended_at = 0
 `
 
 func (q *Queries) CountSubscriptions(ctx context.Context, conversation string) (int64, error) {
@@ -1378,7 +1378,8 @@ func (q *Queries) Subscription(ctx context.Context, id string) (Subscription, er
 
 const subscriptionOf = `-- name: SubscriptionOf :one
 SELECT n, id, app, conversation, user_id, topic, event, arguments, "filter", once, claimed, from_seq, until_seq, created_at, expires_at, ended_at FROM subscriptions
-WHERE conversation = ? AND topic = ? AND event = ? AND arguments IS ?4 AND ended_at = 0 ORDER BY n LIMIT 1
+WHERE conversation = ? AND until_seq = 0 AND ended_at = 0 AND topic = ? AND event = ? AND arguments IS ?4
+ORDER BY n LIMIT 1
 `
 
 type SubscriptionOfParams struct {
@@ -1462,8 +1463,12 @@ func (q *Queries) SubscriptionsEver(ctx context.Context, conversation string) ([
 }
 
 const subscriptionsOf = `-- name: SubscriptionsOf :many
-SELECT subscriptions.n, subscriptions.id, subscriptions.app, subscriptions.conversation, subscriptions.user_id, subscriptions.topic, subscriptions.event, subscriptions.arguments, subscriptions."filter", subscriptions.once, subscriptions.claimed, subscriptions.from_seq, subscriptions.until_seq, subscriptions.created_at, subscriptions.expires_at, subscriptions.ended_at FROM subscriptions JOIN conversations ON conversations.id = subscriptions.conversation
-WHERE subscriptions.conversation = ? AND (ended_at = 0 OR until_seq > position) ORDER BY subscriptions.n
+SELECT n, id, app, conversation, user_id, topic, event, arguments, "filter", once, claimed, from_seq, until_seq, created_at, expires_at, ended_at FROM subscriptions WHERE subscriptions.n IN (
+    SELECT s.n FROM subscriptions AS s WHERE s.conversation = ?1 AND s.until_seq = 0 AND s.ended_at = 0
+    UNION ALL
+    SELECT s.n FROM conversations AS c JOIN subscriptions AS s ON s.conversation = c.id
+    WHERE c.id = ?1 AND s.until_seq > c.position
+) ORDER BY subscriptions.n
 `
 
 func (q *Queries) SubscriptionsOf(ctx context.Context, conversation string) ([]Subscription, error) {
