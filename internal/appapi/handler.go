@@ -131,7 +131,7 @@ func (h *handler) serve(route route) http.HandlerFunc {
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 		defer cancel()
 		if err := req.written(after); err != nil {
-			h.log.Error("what was handed over could not be recorded, and will be handed over again", "route", r.Pattern, "error", err)
+			h.log.ErrorContext(ctx, "what was handed over could not be recorded, and will be handed over again", "route", r.Pattern, "error", err)
 		}
 	}
 }
@@ -171,7 +171,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, app string, err e
 		no = refusal.New(refusal.Unavailable, "the request ended before it was answered")
 	default:
 		no = refusal.New(refusal.Internal, "the core failed; its log says why")
-		h.log.Error("a call failed", "route", r.Pattern, "app", app, "error", err)
+		h.log.ErrorContext(r.Context(), "a call failed", "route", r.Pattern, "app", app, "error", err)
 	}
 	// The route and not the path: that is whatever a stranger chose to send to the operator's terminal.
 	h.core.Feed().Put(trace.Entry{Kind: trace.Refused, App: app, Code: string(no.Code), Detail: r.Pattern})

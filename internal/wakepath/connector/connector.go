@@ -75,7 +75,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	no := refusal.Of(err)
 	if no == nil {
 		if r.Context().Err() == nil {
-			h.log.Error("a connector failed", "error", err)
+			h.log.ErrorContext(r.Context(), "a connector failed", "error", err)
 		}
 		no = refusal.New(refusal.Internal, "the core failed; its log says why")
 	}

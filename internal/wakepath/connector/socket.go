@@ -118,7 +118,7 @@ var errLost = errors.New("the connection is lost")
 
 func (s *socket) trouble(ctx context.Context, err error) (websocket.StatusCode, string) {
 	if ctx.Err() == nil && !errors.Is(err, errLost) {
-		s.handler.log.Error("a connector's socket failed; it comes back", "error", err)
+		s.handler.log.ErrorContext(ctx, "a connector's socket failed; it comes back", "error", err)
 	}
 	return websocket.StatusInternalError, "the core failed"
 }

@@ -115,6 +115,6 @@ func header(w http.ResponseWriter, contentType string) {
 
 func (h *handler) failed(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		h.log.Error("a stream failed; its command comes back", "error", err)
+		h.log.ErrorContext(ctx, "a stream failed; its command comes back", "error", err)
 	}
 }

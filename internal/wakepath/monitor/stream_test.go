@@ -30,7 +30,6 @@ type watch struct {
 	mu     sync.Mutex
 	header http.Header
 	status int
-	text   string
 	lines  []heard
 
 	cancel context.CancelFunc
