@@ -94,7 +94,7 @@ func FuzzLineOf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, data string) {
 		var object map[string]any
 		if !utf8.ValidString(text) || !utf8.ValidString(data) || json.Unmarshal([]byte(data), &object) != nil || object == nil {
-			t.Skip("the core lets no such occurrence in")
+			return // the core lets no such occurrence in
 		}
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, []byte(data)); err != nil {
