@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -26,14 +27,25 @@ func reportRate(b *testing.B) {
 // when a call was to begin: whoever measures from then on leaves out nothing that waited.
 func atRate(n, perSecond int, f func(i int, due time.Time)) {
 	var all sync.WaitGroup
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	begun := time.Now()
 	for i := range n {
 		due := begun.Add(time.Duration(i) * time.Second / time.Duration(perSecond))
-		timer.Reset(time.Until(due))
-		<-timer.C
+		waitUntil(due)
 		all.Go(func() { f(i, due) })
 	}
 	all.Wait()
+}
+
+// coarse is how late a timer may be on a machine at rest, where the runtime sleeps for whole milliseconds.
+const coarse = time.Millisecond
+
+// waitUntil returns at a time, by a timer up to shortly before and by the clock from then on.
+func waitUntil(due time.Time) {
+	if early := time.Until(due) - coarse; early > 0 {
+		timer := time.NewTimer(early)
+		<-timer.C
+	}
+	for time.Now().Before(due) {
+		runtime.Gosched()
+	}
 }

@@ -140,13 +140,18 @@ func (a *audience) measure(b *testing.B, t *target, before int) {
 	var emitting sync.WaitGroup
 	b.ResetTimer()
 	emitting.Go(func() {
-		atRate(b.N, emitRate, func(i int, _ time.Time) {
-			begun[i] = time.Now()
-			n := before + i
-			if err := t.emit(fmt.Sprintf("j%d", n%hitStreams), n, nil); err != nil {
-				a.fail(err)
-			}
-		})
+		tick := time.NewTicker(time.Second / emitRate)
+		defer tick.Stop()
+		for i := range b.N {
+			<-tick.C
+			emitting.Go(func() {
+				n := before + i
+				begun[i] = time.Now()
+				if err := t.emit(fmt.Sprintf("j%d", n%hitStreams), n, nil); err != nil {
+					a.fail(err)
+				}
+			})
+		}
 	})
 	arrived := make([]arrival, 0, b.N)
 	timeout := time.NewTimer(time.Duration(b.N)*time.Second/emitRate + lost)

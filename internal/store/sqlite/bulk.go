@@ -44,6 +44,7 @@ func prepareBulk(ctx context.Context, session *session, insert, values string) (
 
 // insert writes n rows, whose values the function appends.
 func (b *bulk) insert(n int, values func(args []any, row int) []any) error {
+	defer func() { clear(b.args) }() // let go of payloads
 	for row, size := 0, 0; row < n; {
 		for bulkSizes[size] > n-row {
 			size++
