@@ -106,6 +106,11 @@ func EndedText(what, reason string) string {
 	return fmt.Sprintf("Your subscription to %s ended: %s.", what, reason)
 }
 
+// MissedText says that something a conversation was owed is gone before it came for it.
+func MissedText() string {
+	return "Some events you were subscribed to happened so long ago, or were so many, that they are no longer kept: you have missed them."
+}
+
 // DigestText stands for events that came faster than the harness takes lines.
 func DigestText(count int, app string) string {
 	return fmt.Sprintf("%s from %s in a short time; read them at the address in whole.", plural(count, "more message", "more messages"), app)

@@ -57,6 +57,7 @@ func TestTexts(t *testing.T) {
 		"held":                  harness.HeldText(setup),
 		"held-messages":         harness.HeldMessages("Crawler", messages, 0),
 		"held-messages-more":    harness.HeldMessages("Crawler", messages[:1], 7),
+		"missed":                harness.MissedText(),
 		"ended":                 harness.EndedText("crawl.finished", "the app Crawler no longer offers it"),
 		"digest":                harness.DigestText(14, "Crawler"),
 		"default":               harness.DefaultText("crawl.finished", `{"pages":12}`),

@@ -29,6 +29,9 @@ const (
 	UnknownPublishURL   Code = "unknown_publish_url"
 	PublishURLLimit     Code = "publish_url_limit"
 	Gone                Code = "gone"
+	UnknownWorkspace    Code = "unknown_workspace"
+	NoGrant             Code = "no_grant"
+	WorkspaceLimit      Code = "workspace_limit"
 )
 
 // An Entry is one code of the catalogue.
@@ -64,15 +67,20 @@ var entries = []Entry{
 	{UnknownPublishURL, http.StatusNotFound, "There is no such publish URL.", "Make a new one; it is shown once."},
 	{PublishURLLimit, http.StatusTooManyRequests, "The app has as many publish URLs as are allowed.", "Revoke those that are no longer needed."},
 	{Gone, http.StatusGone, "The publish URL was revoked.", "Ask the app for a new one."},
+	{UnknownWorkspace, http.StatusNotFound, "The app has no such workspace.",
+		"It may be that of a user who was forgotten. Ask for the user's workspace again: it is made on first use."},
+	{NoGrant, http.StatusForbidden, "The workspace has no grant for this agent.", "Add the agent to the workspace first."},
+	{WorkspaceLimit, http.StatusTooManyRequests, "The app has as many workspaces, or the workspace as many agents, as are allowed.",
+		"Forget users who are gone."},
 	{BadTicket, http.StatusForbidden, "The ticket is unknown, used, expired, or for another thread.",
 		"Call the tool again: its result carries a fresh one."},
 	{Exists, http.StatusConflict, "Something with that id is there already.", "Choose another id."},
 	{Unsupported, http.StatusBadRequest, "This delivery mode or option is not offered here.", "The message says what is."},
 	{CallbackFailed, http.StatusBadRequest, "The webhook endpoint did not pass its verification.",
 		"`reason` says what it did. It must echo the challenge within ten seconds, at a public https address."},
-	{SubscriptionLimit, http.StatusTooManyRequests, "The conversation or user has as many subscriptions as are allowed.",
+	{SubscriptionLimit, http.StatusTooManyRequests, "The conversation, user or app has as many subscriptions, or the app as many conversations, as are allowed.",
 		"End some that are no longer needed."},
-	{RateLimited, http.StatusTooManyRequests, "Too many requests from here.", "Wait as long as Retry-After says."},
+	{RateLimited, http.StatusTooManyRequests, "The app, the user or the address makes too many requests, or the app has emitted too much today.", "Wait as long as Retry-After says."},
 	{Internal, http.StatusInternalServerError, "The core failed.", "Its log says why, under the request's id."},
 	{Unavailable, http.StatusServiceUnavailable, "The core cannot serve this now: it is stopping, or its disk is full.",
 		"Try again later; nothing of the request was kept."},

@@ -20,6 +20,14 @@ func Decode(data []byte, limits Limits, into any) error {
 	if target := reflect.ValueOf(into); target.Kind() != reflect.Pointer || target.IsNil() {
 		return fmt.Errorf("strictjson: cannot decode into %T: it must be a pointer and not nil", into)
 	}
+	if len(data) <= limits.maxBytes() && plain(data, limits.maxDepth()) && json.Unmarshal(data, into) == nil {
+		return nil
+	}
+	return decodeSlowly(data, limits, into)
+}
+
+// decodeSlowly decodes what is not plain, and finds out what is wrong with what cannot be decoded.
+func decodeSlowly(data []byte, limits Limits, into any) error {
 	object, err := Object(data, limits)
 	if err != nil {
 		return err

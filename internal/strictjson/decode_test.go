@@ -86,6 +86,33 @@ func TestDecodeNamesTheField(t *testing.T) {
 	}
 }
 
+// FuzzDecode compares with Object: the same is refused, for the same reason, wherever in the struct it is.
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{
+		`{"call":{"user":"u","labels":{"a":"b","a":"c"}}}`, `{"call":{"meta":{"n":1e400}}}`, `{"call":{"user":"\ud800"},"x":{"a":1,"\u0061":2}}`,
+		`{"call":{"meta":` + nested(64) + `}}`, `{"call":{"user":"a\\\"{[1e999"},"n":[1e999]}`, ` {"call":null}x`, `{"":"\\"}`, `{"a":-1e309}`,
+		`null`, `{"call":{"user":"a\"`, `{"call":{},"call":{}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		limits := strictjson.Limits{MaxBytes: 1 << 12, MaxDepth: 8}
+		_, want := strictjson.Object(data, limits)
+		var got request
+		err := strictjson.Decode(data, limits, &got)
+		var typed *strictjson.Error
+		if err != nil && !errors.As(err, &typed) {
+			t.Fatalf("not an *Error: %v", err)
+		}
+		if typed != nil && typed.Problem == strictjson.WrongType {
+			err = nil
+		}
+		if diff := cmp.Diff(errorText(want), errorText(err)); diff != "" {
+			t.Fatalf("%q: %s", data, diff)
+		}
+	})
+}
+
 func TestDecodeIntoTheWrongThing(t *testing.T) {
 	t.Parallel()
 	var typed *strictjson.Error

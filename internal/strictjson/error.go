@@ -1,6 +1,7 @@
 package strictjson
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +18,9 @@ type Problem string
 const (
 	TooLong       Problem = "too long"
 	TooDeep       Problem = "too deep"
+	TooMany       Problem = "too many"
 	NotObject     Problem = "not an object"
+	NotArray      Problem = "not an array"
 	Malformed     Problem = "malformed"
 	Incomplete    Problem = "incomplete"
 	Trailing      Problem = "trailing data"
@@ -33,9 +36,9 @@ const (
 type Error struct {
 	Problem Problem
 	Field   string // path to the place, such as "call.tags[2]"; empty for the whole
-	Offset  int64  // byte at or after which the problem is; 0 for TooLong, NotObject and WrongType
-	Limit   int    // the limit passed, for TooLong (bytes) and TooDeep (levels)
-	Want    string // what was expected, for WrongType: "a string"
+	Offset  int64  // byte at or after which the problem is; 0 for TooLong, TooMany, NotObject, NotArray and WrongType
+	Limit   int    // the limit passed, for TooLong (bytes), TooDeep (levels) and TooMany (elements)
+	Want    string // what was expected, for WrongType: "a string"; for Trailing "array" after one, empty after an object
 }
 
 // Error describes the problem in words fit for who sent the JSON.
@@ -52,12 +55,16 @@ func (e *Error) explain() string {
 		return fmt.Sprintf("the JSON is longer than %d bytes", e.Limit)
 	case TooDeep:
 		return fmt.Sprintf("more than %d objects and arrays inside one another", e.Limit)
+	case TooMany:
+		return fmt.Sprintf("more than %d elements in the array", e.Limit)
 	case NotObject:
 		return "must be a JSON object"
+	case NotArray:
+		return "must be a JSON array"
 	case Incomplete:
 		return fmt.Sprintf("the JSON ends too early, at byte %d", e.Offset)
 	case Trailing:
-		return fmt.Sprintf("there is more after the JSON object, at byte %d", e.Offset)
+		return fmt.Sprintf("there is more after the JSON %s, at byte %d", cmp.Or(e.Want, "object"), e.Offset)
 	case Duplicate:
 		return "the key is there twice"
 	case InvalidUTF8:

@@ -71,6 +71,13 @@ func (f *Feed) Put(e Entry) {
 	}
 }
 
+// Followed reports whether anybody follows: if not, there is no need to make entries.
+func (f *Feed) Followed() bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return len(f.followers) > 0
+}
+
 // Follow starts following; the caller closes the follower.
 func (f *Feed) Follow() *Follower {
 	one := &Follower{feed: f, c: make(chan Entry, buffer)}

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/rouse-dev/rouse/internal/refusal"
 )
 
@@ -26,6 +24,8 @@ type Event struct {
 	Public           *bool             // open to any native client; nil when the SDK does not know the word
 
 	arguments, payload *shape
+	route              []piece  // Topic, taken apart
+	filters            []source // Filter, taken apart
 }
 
 // event is an Event on the wire.
@@ -112,6 +112,7 @@ func parseEvent(at string, body json.RawMessage) (*Event, error) {
 	if err := e.checkTemplates(); err != nil {
 		return nil, bad(": %s", err)
 	}
+	e.route, e.filters = pieces(e.Topic), sources(e.Filter)
 	return e, nil
 }
 
@@ -129,66 +130,6 @@ func (e *Event) Breaks(next *Event) string {
 	}
 	if reason := e.payload.breaks(next.payload, false); reason != "" {
 		return "its payload changed: " + reason
-	}
-	return ""
-}
-
-// A shape is one of an event's two schemas.
-type shape struct {
-	schema   *jsonschema.Schema
-	resolved *jsonschema.Resolved
-}
-
-func parseShape(raw json.RawMessage) (*shape, error) {
-	if len(raw) == 0 || raw[0] != '{' {
-		return nil, fmt.Errorf("must be a JSON Schema object")
-	}
-	s := new(jsonschema.Schema)
-	if err := json.Unmarshal(raw, s); err != nil {
-		return nil, fmt.Errorf("is no JSON Schema: %w", err)
-	}
-	if s.Type != "object" {
-		return nil, fmt.Errorf(`must be a JSON Schema with "type":"object"`)
-	}
-	if err := checkTypes(s); err != nil {
-		return nil, err
-	}
-	resolved, err := s.Resolve(nil)
-	if err != nil {
-		return nil, fmt.Errorf("is no JSON Schema: %w", err)
-	}
-	return &shape{s, resolved}, nil
-}
-
-var schemaTypes = map[string]bool{"": true, "null": true, "boolean": true, "object": true, "array": true, "number": true,
-	"string": true, "integer": true}
-
-// checkTypes refuses type names that JSON Schema does not have, at any depth.
-func checkTypes(s *jsonschema.Schema) error {
-	for sub := range allSchemas(s) {
-		for _, t := range append([]string{sub.Type}, sub.Types...) {
-			if !schemaTypes[t] {
-				return fmt.Errorf("is no JSON Schema: there is no type %s", Quote(t))
-			}
-		}
-	}
-	return nil
-}
-
-func (s *shape) breaks(next *shape, arguments bool) string {
-	for name, was := range s.schema.Properties {
-		is := next.schema.Properties[name]
-		switch {
-		case is == nil:
-			return name + " was removed"
-		case is.Type != was.Type || !equalTypes(is.Types, was.Types):
-			return name + " has another type"
-		case arguments && narrower(was.Enum, is.Enum):
-			return name + " allows fewer values"
-		}
-	}
-	if arguments && !sameNames(s.schema.Required, next.schema.Required) {
-		return "other ones are required"
 	}
 	return ""
 }

@@ -22,7 +22,11 @@ const (
 	MaxKey          = 256       // characters of an emit's id
 	MaxUser         = 256       // characters
 	MaxRouteValue   = 200       // characters of one routing argument
-	MaxSubscription = 1000      // live ones of one conversation
+	MaxSubscription = 10_000    // live ones of one conversation
+	MaxWorkspaces   = 100_000   // of one app
+	MaxGrants       = 100       // in one workspace
+	MaxName         = 200       // characters of what a workspace or an agent is called
+	MaxAgent        = 100       // characters of an agent's id
 )
 
 // ReservedTopicPrefix begins the topics that are the core's own.
@@ -37,9 +41,14 @@ const ReservedEventPrefix = "wakeshift."
 var (
 	eventName    = regexp.MustCompile(`^[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*){0,4}$`)
 	argumentName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
-	routeValue   = regexp.MustCompile(`^[a-z0-9._-]+$`)
 	appID        = regexp.MustCompile(`^[a-z][a-z0-9-]{1,39}$`)
 )
+
+// routeAlphabet is what a value that routes is made of.
+const routeAlphabet = "abcdefghijklmnopqrstuvwxyz0123456789._-"
+
+// onlyHas reports whether a text has no character outside an alphabet of ASCII.
+func onlyHas(text, alphabet string) bool { return strings.Trim(text, alphabet) == "" }
 
 // CheckAppID refuses an app id that is not 2 to 40 lower-case letters, digits and dashes, beginning with a letter.
 func CheckAppID(id string) error {
@@ -82,6 +91,15 @@ func CheckTopic(topic string) error {
 	return nil
 }
 
+// PrivateTopicPrefix begins the topics that are that user's own. It is empty for a user who can have none: nobody, or one
+// whose name has a slash.
+func PrivateTopicPrefix(user string) string {
+	if user == "" || strings.Contains(user, "/") {
+		return ""
+	}
+	return "u/" + user + "/"
+}
+
 // CheckPrivateTopic refuses another user's private topic (u/<user>/…).
 func CheckPrivateTopic(topic, user string) error {
 	rest, private := strings.CutPrefix(topic, "u/")
@@ -98,6 +116,18 @@ func CheckUser(field, user string) error {
 		return refusal.New(refusal.BadRequest, "%s: must not be empty", field)
 	}
 	return CheckString(field, user, MaxUser)
+}
+
+// CouldBeID reports whether a text could be the id of something the core made: at most 100 letters, digits, dashes and
+// underscores. What could not is not asked of a database, which may not even take it.
+func CouldBeID(text string) bool {
+	for i := range len(text) {
+		c := text[i]
+		if c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			return false
+		}
+	}
+	return text != "" && len(text) <= 100
 }
 
 // CheckString refuses a text over limit characters or with control characters.

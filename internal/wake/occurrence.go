@@ -15,6 +15,10 @@ type Kind string
 const (
 	KindEvent Kind = "event" // something happened in the app
 	KindEnded Kind = "ended" // a subscription of the conversation ended, and why
+	// KindMissed tells a conversation that something was too old to be kept before it came for it.
+	KindMissed Kind = "missed"
+	// KindErased is an event whose content is gone, because it was to be deleted on delivery: nobody takes it any more.
+	KindErased Kind = "erased"
 )
 
 // An Occurrence is one thing that happened. It is written once, whatever the number of those who receive it.
@@ -31,6 +35,14 @@ type Occurrence struct {
 	Key       string          // the app's own id of it, which makes a repeated emit count once; empty when it gave none
 	Matched   int             // how many subscribers it had when it was written
 	At        time.Time
+	// Fleeting asks whoever writes it to see to it that its content is erased once it has been delivered. It is not kept.
+	Fleeting bool
+}
+
+// Erased is the occurrence without its content: the fact that it happened, to whom and when, remains.
+func (o Occurrence) Erased() Occurrence {
+	o.Kind, o.Arguments, o.Text, o.Data = KindErased, nil, "", nil
+	return o
 }
 
 // EventID is the occurrence's stable id as agents and receivers see it: the app's own where it gave one that is safe in a

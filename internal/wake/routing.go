@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"math"
 	"math/big"
 	"regexp"
-	"slices"
 	"strings"
 
-	"github.com/gowebpki/jcs"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rouse-dev/rouse/internal/refusal"
 )
@@ -44,125 +41,51 @@ func (e *Event) checkTemplates() error {
 	return nil
 }
 
-// Arguments are an event's arguments, checked: what a subscription or an emit of it is routed by.
-type Arguments struct {
-	Canonical json.RawMessage // canonical JSON (RFC 8785): equal arguments are equal bytes
-	Topic     string
-	Filter    Filter
-}
+// A piece of a topic is a text, or the value of an argument.
+type piece struct{ text, argument string }
 
-// Bind checks arguments against the event's schema and works out where they lead. raw may be nil: no arguments. Errors are
-// bad_arguments.
-func (e *Event) Bind(raw json.RawMessage) (Arguments, error) {
-	if len(raw) == 0 || string(raw) == "null" {
-		raw = json.RawMessage("{}")
-	}
-	bad := func(format string, args ...any) (Arguments, error) {
-		return Arguments{}, refusal.New(refusal.BadArguments, "arguments for "+e.Name+": "+format, args...)
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
-		return bad("must be an object")
-	}
-	for name := range fields {
-		if e.arguments.schema.Properties[name] == nil {
-			return bad("the event has no argument %s", Quote(name))
+// pieces takes a topic apart.
+func pieces(topic string) []piece {
+	var list []piece
+	done := 0
+	for _, m := range placeholder.FindAllStringSubmatchIndex(topic, -1) {
+		if m[0] > done {
+			list = append(list, piece{text: topic[done:m[0]]})
 		}
+		list = append(list, piece{argument: topic[m[2]:m[3]]})
+		done = m[1]
 	}
-	if problem := e.arguments.problem(raw); problem != "" {
-		return bad("%s", problem)
-	}
-	canonical, err := jcs.Transform(raw)
-	if err != nil {
-		return bad("must be plain JSON")
-	}
-	a := Arguments{Canonical: canonical}
-	if a.Topic, err = e.route(fields); err != nil {
-		return bad("%s", err)
-	}
-	a.Filter = e.filterOf(fields)
-	return a, nil
+	return append(list, piece{text: topic[done:]})
 }
 
-// CheckPayload refuses a payload that is no object of the event's schema. Its size was checked when it was read.
-func (e *Event) CheckPayload(raw json.RawMessage) error {
-	if len(raw) == 0 || raw[0] != '{' {
-		return refusal.New(refusal.BadPayload, "payload for %s: must be an object", e.Name)
-	}
-	if problem := e.payload.problem(raw); problem != "" {
-		return refusal.New(refusal.BadPayload, "payload for %s: %s", e.Name, problem)
-	}
-	return nil
-}
-
-// problem says what about a value does not fit, naming the field but not its content; empty when it fits.
-func (s *shape) problem(raw json.RawMessage) string {
-	var v any
-	if json.Unmarshal(raw, &v) != nil {
-		return "is no JSON"
-	}
-	object, _ := v.(map[string]any)
-	for _, name := range s.schema.Required {
-		if _, ok := object[name]; !ok {
-			return name + " is missing"
+func (e *Event) topicOf(fields map[string]jsontext.Value, values map[string]any) (string, error) {
+	topic := make([]byte, 0, MaxTopic)
+	for _, p := range e.route {
+		topic = append(topic, p.text...)
+		if p.argument == "" {
+			continue
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.schema.Properties)) {
-		sub := s.schema.Properties[name]
-		if got, ok := object[name]; ok && sub.Type != "" && !isType(got, sub.Type) {
-			return fmt.Sprintf("%s must be of type %s", name, sub.Type)
+		text, err := routeText(fields[p.argument], values[p.argument])
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", p.argument, err)
 		}
+		topic = append(topic, text...)
 	}
-	if s.resolved.Validate(v) != nil {
-		// The validator's own words repeat the value, which must not reach a log or an error.
-		return "does not fit the event's schema"
-	}
-	return ""
+	return string(topic), nil
 }
 
-func isType(v any, want string) bool {
-	switch v := v.(type) {
-	case nil:
-		return want == "null"
-	case bool:
-		return want == "boolean"
-	case string:
-		return want == "string"
-	case float64:
-		return want == "number" || want == "integer" && v == math.Trunc(v)
-	case []any:
-		return want == "array"
-	case map[string]any:
-		return want == "object"
-	}
-	return false
-}
-
-func (e *Event) route(fields map[string]json.RawMessage) (string, error) {
-	var failed error
-	topic := placeholder.ReplaceAllStringFunc(e.Topic, func(p string) string {
-		name := p[1 : len(p)-1]
-		value, err := routeText(fields[name])
-		if err != nil && failed == nil {
-			failed = fmt.Errorf("%s: %w", name, err)
-		}
-		return value
-	})
-	return topic, failed
-}
-
-// routeText is a routing argument's value as a segment of a topic.
-func routeText(raw json.RawMessage) (string, error) {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || string(raw) == "null" {
-		return "", fmt.Errorf("is missing, and the event is routed by it")
-	}
+// routeText is a routing argument's value as a segment of a topic; raw is how it was written.
+func routeText(raw jsontext.Value, value any) (string, error) {
 	text := string(raw)
-	if raw[0] == '"' {
-		if err := json.Unmarshal(raw, &text); err != nil {
-			return "", fmt.Errorf("is no JSON string")
+	switch value := value.(type) {
+	case nil:
+		return "", fmt.Errorf("is missing, and the event is routed by it")
+	case string:
+		text = value
+	case float64:
+		if shortInteger(raw) {
+			break
 		}
-	} else if raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' {
 		n, ok := new(big.Rat).SetString(clip(text))
 		if !ok || !n.IsInt() {
 			return "", fmt.Errorf("must be a whole number to route by")
@@ -172,7 +95,7 @@ func routeText(raw json.RawMessage) (string, error) {
 	if len(text) > MaxRouteValue {
 		return "", fmt.Errorf("at most %d characters", MaxRouteValue)
 	}
-	if !routeValue.MatchString(text) {
+	if text == "" || !onlyHas(text, routeAlphabet) {
 		return "", fmt.Errorf("a value that routes is made of a-z 0-9 . _ -")
 	}
 	return text, nil
@@ -187,22 +110,40 @@ func clip(literal string) string {
 	return literal
 }
 
-// filterOf is the filter of a subscription with these arguments: an argument that was left out filters nothing.
-func (e *Event) filterOf(fields map[string]json.RawMessage) Filter {
-	var f Filter
-	for field, template := range e.Filter {
-		value := json.RawMessage(mustJSON(template))
+// A source is where a field of a subscription's filter comes from: an argument, or the manifest itself.
+type source struct {
+	field    string
+	argument string
+	value    json.RawMessage // when it is no argument's
+}
+
+// sources takes an event's filter apart.
+func sources(filter map[string]string) []source {
+	var list []source
+	for field, template := range filter {
 		if m := placeholder.FindStringSubmatch(template); m != nil {
-			given, ok := fields[m[1]]
-			if !ok || string(given) == "null" {
+			list = append(list, source{field: field, argument: m[1]})
+		} else {
+			list = append(list, source{field: field, value: mustJSON(template)})
+		}
+	}
+	return list
+}
+
+// filterOf is the filter of a subscription with these arguments: an argument that was left out filters nothing.
+func (e *Event) filterOf(fields map[string]jsontext.Value) Filter {
+	var f Filter
+	for _, s := range e.filters {
+		value := s.value
+		if value == nil {
+			if value = json.RawMessage(fields[s.argument]); value == nil || string(value) == "null" {
 				continue
 			}
-			value = given
 		}
 		if f == nil {
 			f = Filter{}
 		}
-		f[field] = value
+		f[s.field] = value
 	}
 	return f
 }

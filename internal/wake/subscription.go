@@ -36,7 +36,7 @@ func (s Subscription) Live(at time.Time) bool { return s.EndedAt.IsZero() && at.
 // plain topic takes whatever is written there, one to an event that event only.
 func (s Subscription) Takes(o Occurrence) bool {
 	switch {
-	case s.App != o.App, s.Claimed, s.Event != "" && s.Event != o.Event, !slices.Contains(o.Topics, s.Topic):
+	case o.Kind == KindErased, s.App != o.App, s.Claimed, s.Event != "" && s.Event != o.Event, !slices.Contains(o.Topics, s.Topic):
 		return false
 	case o.Seq != 0 && (o.Seq <= s.From || s.Until != 0 && o.Seq > s.Until):
 		return false
@@ -75,13 +75,19 @@ type Webhook struct {
 	Suspended      bool
 }
 
+// UserPrincipal is the Principal of a webhook that one of the app's users subscribed.
+func UserPrincipal(user string) string { return "user/" + user }
+
+// VoucherPrincipal is the Principal of a webhook that nobody but the voucher of the subscription with that id stands for.
+func VoucherPrincipal(subscription string) string { return "voucher/" + subscription }
+
 // Live reports whether the webhook still takes new occurrences at that time.
 func (w Webhook) Live(at time.Time) bool { return at.Before(w.ExpiresAt) }
 
 // Takes reports whether the webhook is owed an occurrence; see [Subscription.Takes].
 func (w Webhook) Takes(o Occurrence) bool {
 	switch {
-	case w.App != o.App, w.Event != o.Event, !slices.Contains(o.Topics, w.Topic):
+	case o.Kind == KindErased, w.App != o.App, w.Event != o.Event, !slices.Contains(o.Topics, w.Topic):
 		return false
 	case o.Seq != 0 && o.Seq <= w.From, !o.At.Before(w.ExpiresAt):
 		return false
@@ -98,4 +104,7 @@ type Delivery struct {
 	Attempts int       // made so far
 	NextAt   time.Time // when it is due, or, while an attempt runs, when its claim lapses
 	Error    string    // category of the last failure
+	// Claim grows each time the delivery is claimed. What is recorded of an earlier claim changes nothing: whoever has it was
+	// too slow, and another has taken over.
+	Claim int64
 }
