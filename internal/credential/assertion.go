@@ -35,17 +35,23 @@ type assertionClaims struct {
 	ID       *string  `json:"jti"`
 }
 
-// VerifyAssertion checks the assertion a request came with: a compact JWS, EdDSA, typ app+jwt, that lives 120 seconds at
-// most, is meant for one of the audiences and speaks for the app or key that signed it. docs/wire.md §1 has the rules.
+// An AssertionVerifier checks assertions. It remembers the headers of good ones, which are the same for every assertion of a
+// key. The zero value is ready to use; safe for concurrent use.
+type AssertionVerifier struct {
+	headers headerCache
+}
+
+// Verify checks the assertion a request came with: a compact JWS, EdDSA, typ app+jwt, that lives 120 seconds at most, is meant
+// for one of the audiences and speaks for the app or key that signed it. docs/wire.md §1 has the rules.
 //
 // lookup gives the public key of a key's id and the app it belongs to, or an error that wraps [ErrUnknownKey]. Any other
 // error of lookup is passed on, wrapped; every other failure wraps [ErrRefused]. The signature is checked by the key that
-// lookup gave and by no other; a key in the header counts for nothing. Safe for concurrent use.
-func VerifyAssertion(
+// lookup gave and by no other; a key in the header counts for nothing.
+func (v *AssertionVerifier) Verify(
 	token string, lookup func(kid string) (public ed25519.PublicKey, app string, err error), audiences []string, now time.Time,
 ) (Assertion, error) {
 	var app string
-	payload, kid, err := openJWS(token, assertionType, func(kid string) (ed25519.PublicKey, error) {
+	payload, kid, err := openJWS(token, assertionType, &v.headers, func(kid string) (ed25519.PublicKey, error) {
 		if !isKeyID(kid) {
 			return nil, ErrUnknownKey
 		}

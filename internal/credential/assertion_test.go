@@ -25,6 +25,7 @@ var (
 	appKey    = privateKey("the app's key")
 	stranger  = privateKey("a stranger's key")
 	kid       = credential.KeyID(appKey.Public().(ed25519.PublicKey))
+	verifier  credential.AssertionVerifier // one for all, as in a core, so that most tests meet a header it knows
 	audiences = []string{audience, "http://127.0.0.1:8080/api/apps"}
 )
 
@@ -61,17 +62,17 @@ func TestVerifyAssertionAccepts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			claims := goodClaims().with(c.claims)
-			got, err := credential.VerifyAssertion(sign(t, appKey, goodHeader().with(c.header), claims), lookup, audiences, now)
+			got, err := verifier.Verify(sign(t, appKey, goodHeader().with(c.header), claims), lookup, audiences, now)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff([]any{kid, app, claims["jti"]}, []any{got.KeyID, got.App, got.JTI}); diff != "" {
 				t.Error(diff)
 			}
-			if _, err := credential.VerifyAssertion(sign(t, appKey, goodHeader(), claims), lookup, audiences, got.Expires); err == nil {
+			if _, err := verifier.Verify(sign(t, appKey, goodHeader(), claims), lookup, audiences, got.Expires); err == nil {
 				t.Errorf("still accepted when it expires, at %v", got.Expires)
 			}
-			if _, err := credential.VerifyAssertion(sign(t, appKey, goodHeader(), claims), lookup, audiences, got.Expires.Add(-time.Second)); err != nil {
+			if _, err := verifier.Verify(sign(t, appKey, goodHeader(), claims), lookup, audiences, got.Expires.Add(-time.Second)); err != nil {
 				t.Errorf("refused a second before it expires: %v", err)
 			}
 		})
@@ -212,7 +213,7 @@ func okp(key ed25519.PrivateKey) any {
 
 func refuses(t *testing.T, token, want string) {
 	t.Helper()
-	got, err := credential.VerifyAssertion(token, lookup, audiences, now)
+	got, err := verifier.Verify(token, lookup, audiences, now)
 	if !errors.Is(err, credential.ErrRefused) {
 		t.Fatalf("got %+v, %v, want a refusal", got, err)
 	}
@@ -227,10 +228,69 @@ func refuses(t *testing.T, token, want string) {
 func TestVerifyAssertionPassesOtherErrorsOn(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the database is gone")
-	_, err := credential.VerifyAssertion(sign(t, appKey, goodHeader(), goodClaims()),
+	_, err := verifier.Verify(sign(t, appKey, goodHeader(), goodClaims()),
 		func(string) (ed25519.PublicKey, string, error) { return nil, "", broken }, audiences, now)
 	if !errors.Is(err, broken) || errors.Is(err, credential.ErrRefused) {
 		t.Errorf("got %v, want the lookup's error and no refusal", err)
+	}
+}
+
+// A header that is known spares its reading and nothing else.
+func TestVerifyAssertionWithAKnownHeader(t *testing.T) {
+	t.Parallel()
+	header := goodHeader().with(members{"x": "this test's own"})
+	good := sign(t, appKey, header, goodClaims())
+	head, rest, _ := strings.Cut(good, ".")
+	body, mark, _ := strings.Cut(rest, ".")
+	unknown := func(string) (ed25519.PublicKey, string, error) { return nil, "", credential.ErrUnknownKey }
+	other := func(string) (ed25519.PublicKey, string, error) {
+		return stranger.Public().(ed25519.PublicKey), app, nil
+	}
+	for name, c := range map[string]struct {
+		token  string
+		lookup func(string) (ed25519.PublicKey, string, error)
+		want   string
+	}{
+		"good":               {good, lookup, ""},
+		"another signer":     {sign(t, stranger, header, goodClaims()), lookup, "refused: the signature does not match"},
+		"another body":       {head + "." + part(t, goodClaims().with(members{"jti": "twice"})) + "." + mark, lookup, "refused: the signature does not match"},
+		"a short signature":  {head + "." + body + "." + mark[:84], lookup, "refused: the signature must have 64 bytes"},
+		"expired":            {sign(t, appKey, header, goodClaims().with(members{"iat": now.Unix() - 700, "exp": now.Unix() - 580})), lookup, "refused: it has expired (exp)"},
+		"four parts":         {good + ".x", lookup, "refused: not a compact JWS: three parts with dots between them"},
+		"its key is revoked": {good, unknown, "refused: signed with an unknown key"},
+		"the key is another": {good, other, "refused: the signature does not match"},
+		"the key is no key":  {good, func(string) (ed25519.PublicKey, string, error) { return nil, app, nil }, "refused: the signature does not match"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var v credential.AssertionVerifier
+			for _, state := range []string{"unknown", "known"} {
+				_, err := v.Verify(c.token, c.lookup, audiences, now)
+				got := ""
+				if err != nil {
+					got = err.Error()
+				}
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Errorf("header %s: %s", state, diff)
+				}
+				if _, err := v.Verify(good, lookup, audiences, now); err != nil {
+					t.Fatalf("a good one: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// A token that was refused does not make its header known.
+func TestVerifyAssertionRemembersOnlyWhatHeld(t *testing.T) {
+	t.Parallel()
+	var v credential.AssertionVerifier
+	header := goodHeader().with(members{"jwk": 7})
+	for range 2 {
+		_, err := v.Verify(sign(t, stranger, header, goodClaims()), lookup, audiences, now)
+		if err == nil || err.Error() != "refused: not a compact JWS signed with EdDSA" {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 
@@ -248,10 +308,10 @@ func FuzzVerifyAssertion(f *testing.F) {
 	f.Add(`{"alg":"none"}`, `{"iat":1e400}`, "..")
 	f.Add(string(head), `{"iss":null,"exp":-0.0,"iat":1e308}`, sign(f, stranger, goodHeader(), goodClaims()))
 	f.Fuzz(func(t *testing.T, head, claims, token string) {
-		if _, err := credential.VerifyAssertion(token, lookup, audiences, now); !errors.Is(err, credential.ErrRefused) {
+		if _, err := verifier.Verify(token, lookup, audiences, now); !errors.Is(err, credential.ErrRefused) {
 			t.Fatalf("unsigned, but got %v", err)
 		}
-		got, err := credential.VerifyAssertion(sign(t, appKey, head, claims), lookup, audiences, now)
+		got, err := verifier.Verify(sign(t, appKey, head, claims), lookup, audiences, now)
 		if err != nil {
 			if !errors.Is(err, credential.ErrRefused) {
 				t.Fatalf("got %v, want a refusal", err)
@@ -275,7 +335,7 @@ func BenchmarkVerifyAssertion(b *testing.B) {
 	token := sign(b, appKey, goodHeader(), goodClaims())
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := credential.VerifyAssertion(token, lookup, audiences, now); err != nil {
+		if _, err := verifier.Verify(token, lookup, audiences, now); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -65,7 +65,7 @@ func (m *Master) SignBeacon(beacon Beacon) (string, error) {
 // origin it redeems at and the tool are the right ones is for the caller to decide. The error wraps [ErrRefused]. Safe for
 // concurrent use.
 func VerifyBeacon(token string, public ed25519.PublicKey, now time.Time) (Beacon, error) {
-	payload, _, err := openJWS(token, beaconType, func(kid string) (ed25519.PublicKey, error) {
+	payload, _, err := openJWS(token, beaconType, nil, func(kid string) (ed25519.PublicKey, error) {
 		if kid != KeyID(public) {
 			return nil, ErrUnknownKey
 		}

@@ -40,65 +40,94 @@ type header struct {
 }
 
 // openJWS checks form and signature of a compact JWS (RFC 7515) of that type and returns its payload, still to be checked.
-// keyOf gives the key of an id; its errors pass through, but for [ErrUnknownKey], which is a refusal.
-func openJWS(token, typ string, keyOf func(kid string) (ed25519.PublicKey, error)) (payload []byte, kid string, err error) {
+// known, if not nil, holds the headers of that type which need not be read again. keyOf gives the key of an id; its errors pass
+// through, but for [ErrUnknownKey], which is a refusal.
+func openJWS(
+	token, typ string, known *headerCache, keyOf func(kid string) (ed25519.PublicKey, error),
+) (payload []byte, kid string, err error) {
 	if len(token) > maxTokenBytes {
 		return nil, "", refuse(fmt.Sprintf("longer than %d bytes", maxTokenBytes))
 	}
-	head, err := readHeader(token, typ)
+	head, payload, signature, err := split(token)
 	if err != nil {
 		return nil, "", err
 	}
-	key, err := keyOf(head.KeyID)
+	kid, seen := known.get(head)
+	if !seen {
+		if kid, err = readHeader(head, typ); err != nil {
+			return nil, "", err
+		}
+	}
+	if len(signature) != ed25519.SignatureSize {
+		return nil, "", refuse(fmt.Sprintf("the signature must have %d bytes", ed25519.SignatureSize))
+	}
+	key, err := keyOf(kid)
 	if errors.Is(err, ErrUnknownKey) {
 		return nil, "", refuse("signed with an unknown key")
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	// What the library says may repeat parts of the token, so none of it is passed on.
-	signed, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.EdDSA})
-	if err != nil {
-		return nil, "", refuse("not a compact JWS signed with EdDSA")
-	}
-	payload, err = signed.Verify(key)
-	if err != nil {
-		return nil, "", refuse("the signature does not match")
-	}
-	return payload, head.KeyID, nil
-}
-
-// readHeader checks that the token is three parts of strict base64url and that its header is one this package takes.
-func readHeader(token, typ string) (header, error) {
-	var head header
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return head, refuse("not a compact JWS: three parts with dots between them")
-	}
-	var decoded [3][]byte
-	for i, part := range parts {
-		var err error
-		decoded[i], err = base64.RawURLEncoding.Strict().DecodeString(part)
-		if err != nil || strings.ContainsAny(part, "\r\n") || part == "" {
-			return head, refuse("not a compact JWS: each part must be base64url without padding")
+	if !seen {
+		// What the library says may repeat parts of the token, so none of it is passed on.
+		if _, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.EdDSA}); err != nil {
+			return nil, "", refuse("not a compact JWS signed with EdDSA")
 		}
 	}
-	if err := strictjson.Decode(decoded[0], strictjson.Limits{}, &head); err != nil {
-		return head, refuse("the header is no object of strict JSON with alg, typ and kid as strings")
+	// The parts are canonical base64url, so what was signed are these very bytes.
+	signed := token[:strings.LastIndexByte(token, '.')]
+	if len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, []byte(signed), signature) {
+		return nil, "", refuse("the signature does not match")
+	}
+	if !seen {
+		known.put(head, kid)
+	}
+	return payload, kid, nil
+}
+
+// split takes a token apart: three parts of strict base64url, of which the header is left as it came, for [readHeader] to decode.
+func split(token string) (head string, payload, signature []byte, err error) {
+	if strings.Count(token, ".") != 2 {
+		return "", nil, nil, refuse("not a compact JWS: three parts with dots between them")
+	}
+	head, rest, _ := strings.Cut(token, ".")
+	body, mark, _ := strings.Cut(rest, ".")
+	if payload, err = decodePart(body); err == nil {
+		signature, err = decodePart(mark)
+	}
+	return head, payload, signature, err
+}
+
+func decodePart(part string) ([]byte, error) {
+	// The decoder passes over line breaks.
+	decoded, err := base64.RawURLEncoding.Strict().DecodeString(part)
+	if err != nil || part == "" || strings.ContainsAny(part, "\r\n") {
+		return nil, refuse("not a compact JWS: each part must be base64url without padding")
+	}
+	return decoded, nil
+}
+
+// readHeader checks that a token's header is one this package takes, and returns the id of its key.
+func readHeader(part, typ string) (kid string, err error) {
+	decoded, err := decodePart(part)
+	if err != nil {
+		return "", err
+	}
+	var head header
+	if err := strictjson.Decode(decoded, strictjson.Limits{}, &head); err != nil {
+		return "", refuse("the header is no object of strict JSON with alg, typ and kid as strings")
 	}
 	switch {
 	case head.Algorithm != string(jose.EdDSA):
-		return head, refuse("the algorithm (alg) must be EdDSA")
+		return "", refuse("the algorithm (alg) must be EdDSA")
 	case head.Type != typ:
-		return head, refuse("the type (typ) must be " + typ)
+		return "", refuse("the type (typ) must be " + typ)
 	case head.Critical != nil:
-		return head, refuse("critical header members (crit) are not supported")
+		return "", refuse("critical header members (crit) are not supported")
 	case head.Base64 != nil:
-		return head, refuse("the header member b64 is not supported")
-	case len(decoded[2]) != ed25519.SignatureSize:
-		return head, refuse(fmt.Sprintf("the signature must have %d bytes", ed25519.SignatureSize))
+		return "", refuse("the header member b64 is not supported")
 	}
-	return head, nil
+	return head.KeyID, nil
 }
 
 // readClaims decodes a verified payload. Of what may be wrong with it, it names one of the claims of into at most.

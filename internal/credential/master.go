@@ -26,6 +26,7 @@ type Master struct {
 	ticket     []byte
 	seal       []byte
 	beacon     ed25519.PrivateKey
+	id         string
 }
 
 // NewMaster derives the keys from a secret of 32 random bytes. The same secret gives the same keys, today and in later
@@ -36,6 +37,7 @@ func NewMaster(secret [masterBytes]byte) *Master {
 		ticket:  derive(secret, "ticket"),
 		seal:    derive(secret, "seal"),
 		beacon:  ed25519.NewKeyFromSeed(derive(secret, "beacon")),
+		id:      idEncoding.EncodeToString(derive(secret, "id"))[:fullMAC],
 	}
 	for kind, of := range kinds {
 		m.capability[kind] = derive(secret, "capability/"+of.purpose)
@@ -65,6 +67,9 @@ func derive(secret [masterBytes]byte, purpose string) []byte {
 	}
 	return key
 }
+
+// ID tells masters apart and tells nothing else: one secret has one ID, from which it cannot be found out.
+func (m *Master) ID() string { return m.id }
 
 // String is a placeholder: a master is never shown.
 func (m *Master) String() string { return "[master key]" }

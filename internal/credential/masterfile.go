@@ -29,6 +29,10 @@ func LoadMaster(dir string) (*Master, error) {
 	return readMaster(path)
 }
 
+// ReadMaster reads a master key from a file of any name, which holds 32 bytes and may be read by its owner alone, as one that
+// [LoadMaster] made does. It makes none.
+func ReadMaster(path string) (*Master, error) { return readMaster(path) }
+
 func readMaster(path string) (*Master, error) {
 	file, err := os.Open(path)
 	if err != nil {
