@@ -15,15 +15,26 @@ var (
 	ErrExists   = errors.New("already exists")
 	// ErrClosed is returned by every call after Close.
 	ErrClosed = errors.New("store is closed")
+	// ErrMany means that there are more than are listed.
+	ErrMany = errors.New("too many to list")
 	// ErrFull means that the disk or the database's quota is full; nothing of the transaction was kept.
 	ErrFull = errors.New("no space left for the database")
 	// ErrReadOnly means that the database or its directory cannot be written.
 	ErrReadOnly = errors.New("the database cannot be written")
+	// ErrUnavailable means that the database cannot be reached or does not answer in time. Trying again later is worth it.
+	ErrUnavailable = errors.New("the database cannot be reached")
 	// ErrLocked means that another process has the database.
 	ErrLocked = errors.New("another process has the database open")
+	// ErrSyncFailed means that the disk did not confirm a write. What was written last may be lost, which is known only
+	// after a restart; until then every Update and View returns this.
+	ErrSyncFailed = errors.New("the disk did not confirm a write")
 	// ErrCorrupt means that the database's content is damaged.
 	ErrCorrupt = errors.New("the database is damaged")
 )
+
+// MostListed is about how many subscriptions to one topic are listed: of more, those who take something are counted, so that a
+// topic of a million costs neither the memory for them nor the writer's time.
+const MostListed = 10_000
 
 // A Store keeps everything the core knows. All methods are safe for concurrent use. The functions given to View and Update
 // call no method of the Store: they could wait for themselves. A panic of theirs comes out of the method.
@@ -46,8 +57,37 @@ type Store interface {
 	// by a crash within a moment of its call; ids whose time is over may be forgotten.
 	Spend(ctx context.Context, scope, id string, until time.Time) (fresh bool, err error)
 
+	// Size is about how many bytes the database takes now. Room that removed rows have left does not count.
+	Size(ctx context.Context) (int64, error)
+
+	// Check looks for damage: what the database itself finds wrong, and what contradicts the rules that the store keeps. It
+	// reads everything, from one snapshot, without holding up other calls. It returns at most [MaxProblems]; none means
+	// that all is well. The error says that it could not look.
+	Check(ctx context.Context) ([]Problem, error)
+
+	// Scrub returns once what was deleted or replaced before the call is in none of the database's files any more. It may hold
+	// up other calls, for as long as it takes to bring what was written last into the database. Calls at once share the work.
+	Scrub(ctx context.Context) error
+
 	// Close waits for running transactions, and releases the database. It is safe to call twice.
 	Close() error
+}
+
+// MaxProblems is how many problems Check returns at most.
+const MaxProblems = 100
+
+// A Problem is something wrong that Check found. Neither field holds a payload, a user or a credential.
+type Problem struct {
+	Where string `json:"where"` // a table, or what stands for one
+	What  string `json:"what"`
+}
+
+// A Copier is a Store that can write a whole copy of itself while it is used. One whose database is a server's is none:
+// the server has tools for it.
+type Copier interface {
+	// Copy writes what was committed before the call, and is not removed, to a new file at that path, for its owner alone,
+	// and returns when it is on disk. When it fails there is no file. It holds up no other call. The end of ctx ends it.
+	Copy(ctx context.Context, path string) error
 }
 
 // A Manifest is an app's manifest as it was put.
@@ -61,6 +101,20 @@ type Log struct {
 	Epoch   string   // made with the database: a recreated log has another one; lower-case base32, 4 characters
 	Head    wake.Seq // the last place used
 	Horizon wake.Seq // everything up to here may have been removed by retention
+}
+
+// Erasures count what was erased ([Tx.Owe], [Tx.Forget]) since the database was made, and how much of that is known to be in
+// no file any more: Made and Scrubbed are equal when there is nothing to scrub.
+type Erasures struct{ Made, Scrubbed int64 }
+
+// A Person is a user of an app.
+type Person struct{ App, User string }
+
+// Forgotten is what one step of [Tx.Forget] did.
+type Forgotten struct {
+	Removed       int      // things it removed
+	Conversations []string // ids of the conversations among them
+	More          bool     // there may be more to remove
 }
 
 // A Reader reads one snapshot. A method for one thing returns ErrNotFound when it is not there; lists are empty then.
@@ -92,7 +146,7 @@ type Reader interface {
 	// CountSubscriptions counts a conversation's live ones.
 	CountSubscriptions(conversation string) (int, error)
 	// SubscriptionsTo lists the app's live subscriptions to any of the topics, each once. The slice may be shared: callers
-	// do not change it.
+	// do not change it. ErrMany when a topic has more than about [MostListed].
 	SubscriptionsTo(app string, topics []string) ([]wake.Subscription, error)
 	// SubscriptionsOfUser, SubscriptionsOfEvent and SubscriptionsOfApp list the live ones.
 	SubscriptionsOfUser(app, user string) ([]wake.Subscription, error)
@@ -100,6 +154,38 @@ type Reader interface {
 	SubscriptionsOfApp(app string) ([]wake.Subscription, error)
 	// ExpiredSubscriptions lists live ones whose ExpiresAt is not after the time, the first to expire first, at most limit.
 	ExpiredSubscriptions(at time.Time, limit int) ([]wake.Subscription, error)
+
+	// CountSubscriptionsTo counts the app's subscriptions to a topic by its name (no event) that are live at the time.
+	CountSubscriptionsTo(app, topic string, at time.Time) (int, error)
+	// CountTakers counts, of the app's live subscriptions to any of the topics, those that take whatever is written there
+	// under that event (empty: none) at that time, to that user (empty: everybody): they are to the topic by its name or to the
+	// event, have no filter, are not once, and no native one has taken their place.
+	CountTakers(app string, topics []string, event, to string, at time.Time) (int, error)
+	// PickySubscriptionsTo lists the live ones to a topic that have a filter or are once, by their ids, those after that id, at
+	// most limit.
+	PickySubscriptionsTo(app, topic, after string, limit int) ([]wake.Subscription, error)
+	// SomeSubscriptionsTo lists, of the live ones to a topic by its name, the first, at most limit, expired ones too.
+	SomeSubscriptionsTo(app, topic string, limit int) ([]wake.Subscription, error)
+
+	// Replay is the replay of a subscription. ReplaysOf lists those of a conversation that are not finished, ReplaysEver all
+	// of subscriptions that were not pruned.
+	Replay(subscription string) (wake.Replay, error)
+	ReplaysOf(conversation string) ([]wake.Replay, error)
+	ReplaysEver(conversation string) ([]wake.Replay, error)
+
+	Workspace(id string) (wake.Workspace, error)
+	WorkspaceOf(app, user string) (wake.Workspace, error)
+	CountWorkspaces(app string) (int, error)
+	Grant(workspace, agent string) (wake.Grant, error)
+	CountGrants(workspace string) (int, error)
+
+	// CountSubscriptionsOfUser, CountSubscriptionsOfApp and CountConversations count what is live, and what there is.
+	CountSubscriptionsOfUser(app, user string) (int, error)
+	CountSubscriptionsOfApp(app string) (int, error)
+	CountConversations(app string) (int, error)
+	// SubscriptionsBehind lists the app's live subscriptions to the topic that were made before the place and whose
+	// conversation has not reached it, at most limit. Of a topic with more than [MostListed] it looks at so many only.
+	SubscriptionsBehind(app, topic string, seq wake.Seq, limit int) ([]wake.Subscription, error)
 
 	Webhook(id string) (wake.Webhook, error)
 	// WebhooksTo lists the app's webhooks on any of the topics, expired ones too. The slice may be shared.
@@ -117,11 +203,20 @@ type Reader interface {
 
 	Log() (Log, error)
 	Occurrence(seq wake.Seq) (wake.Occurrence, error)
+	// PlaceBefore is the last place before what happened at the time or later; the horizon when nothing that is kept happened
+	// before. Times are taken to grow with places: where they do not, it is off by as much as they are.
+	PlaceBefore(at time.Time) (wake.Seq, error)
 	// OccurrenceOf finds the occurrence that carries the app's own id, among those of one event (empty: of publishes).
 	OccurrenceOf(app, event, key string) (wake.Occurrence, error)
 	// Occurrences lists the app's occurrences on any of the topics with a place after the given one, each once, in
 	// order, at most limit. What was committed is never skipped: a place becomes visible in commit order.
 	Occurrences(app string, topics []string, after wake.Seq, limit int) ([]wake.Occurrence, error)
+	// OldestOccurrences lists the first ones in the log, of all apps, as far as they are from before the time, at most limit.
+	OldestOccurrences(before time.Time, limit int) ([]wake.Occurrence, error)
+
+	Erasures() (Erasures, error)
+	// Forgetting lists whom Forget has begun and not finished to forget.
+	Forgetting() ([]Person, error)
 }
 
 // A Tx reads and writes within one transaction, and sees its own writes. A write that names an app, a conversation or a
@@ -132,7 +227,7 @@ type Tx interface {
 	// CreateApp and CreateKey return ErrExists when the id is taken.
 	CreateApp(app wake.App) error
 	// DeleteApp removes the app and everything that is its: keys, manifest, conversations, subscriptions, webhooks,
-	// deliveries, publish URLs, occurrences. ErrNotFound when there is none.
+	// deliveries, publish URLs, workspaces, occurrences. ErrNotFound when there is none.
 	DeleteApp(id string) error
 	CreateKey(key wake.Key) error
 	// RevokeKey returns ErrNotFound when the app has no such key; revoking again changes nothing.
@@ -145,6 +240,11 @@ type Tx interface {
 	// Advance moves a conversation's position forward. It changes nothing when the place is not after it, or the
 	// conversation is no longer there.
 	Advance(conversation string, to wake.Seq) error
+	// Hand reserves what waits for a conversation for the one call whose result it is to ride on, until the lease ends or
+	// Handed is called. It reports false, and changes nothing, while it is reserved or when there is no such conversation.
+	Hand(conversation string, now, lease time.Time) (bool, error)
+	// Handed ends the reservation with that lease; it changes nothing when there is another or none.
+	Handed(conversation string, lease time.Time) error
 
 	// PutSubscription creates or replaces.
 	PutSubscription(s wake.Subscription) error
@@ -152,18 +252,32 @@ type Tx interface {
 	// live.
 	EndSubscription(id string, until wake.Seq, at time.Time) (bool, error)
 
+	// PutReplay keeps a replay, of a subscription that has had none (else ErrExists).
+	PutReplay(r wake.Replay) error
+	// AdvanceReplay moves a replay's After forward. It changes nothing when the place is not after it, or there is no such
+	// replay.
+	AdvanceReplay(subscription string, to wake.Seq) error
+
+	// CreateWorkspace and CreateGrant return ErrExists when the id is taken, or the app's user, or the workspace's agent, has one.
+	CreateWorkspace(w wake.Workspace) error
+	CreateGrant(g wake.Grant) error
+	// DeleteWorkspace removes a workspace and its grants, and reports whether it was there.
+	DeleteWorkspace(id string) (bool, error)
+
 	// PutWebhook creates or replaces; DeleteWebhook removes it and its deliveries, and reports whether it was there.
 	PutWebhook(w wake.Webhook) error
 	DeleteWebhook(id string) (bool, error)
-	// QueueDelivery adds one; a second one of the same webhook and place changes nothing.
+	// QueueDelivery adds one; a second one of the same webhook and place changes nothing. What is fleeting at the place (see
+	// Owe) the webhook is owed too.
 	QueueDelivery(d wake.Delivery) error
-	// ClaimDeliveries takes due deliveries, earliest first, at most limit and at most perWebhook of one webhook, and makes
-	// each due again at lease unless it is finished or retried before. Deliveries of suspended webhooks are not due.
+	// ClaimDeliveries takes due deliveries, earliest first, at most limit, and of one webhook at most perWebhook together with
+	// those that are claimed. It raises each one's Claim and makes it due again at lease unless it is finished or retried
+	// before. Deliveries of suspended webhooks are not due.
 	ClaimDeliveries(now, lease time.Time, limit, perWebhook int) ([]wake.Delivery, error)
-	// RetryDelivery stores the delivery's attempts, next time and error; FinishDelivery removes it. Both change nothing
-	// when it is no longer there.
-	RetryDelivery(d wake.Delivery) error
-	FinishDelivery(webhook string, seq wake.Seq) error
+	// RetryDelivery stores the delivery's attempts, next time and error, and ends its claim; FinishDelivery removes it. Both
+	// report whether they did: they change nothing when it is no longer there or was claimed again since.
+	RetryDelivery(d wake.Delivery) (bool, error)
+	FinishDelivery(d wake.Delivery) (bool, error)
 
 	// PutPublishURL creates or replaces.
 	PutPublishURL(u wake.PublishURL) error
@@ -171,6 +285,25 @@ type Tx interface {
 	// Append writes an occurrence at the next place, which it returns. ErrExists when its Key is taken for its app and event.
 	// A topic is not empty and holds no line feed.
 	Append(o wake.Occurrence) (wake.Seq, error)
+
+	// Owe makes the occurrence at a place fleeting: once nobody of these is owed it any more, the same transaction erases its
+	// content ([wake.Occurrence.Erased]). A subscription is owed it until its conversation's position has reached the place,
+	// or until the subscription ends, is claimed or is removed: one that has ended already, until the former or until it is
+	// removed. A webhook is owed it until its delivery of the place is finished or the webhook is removed. With neither
+	// nothing is changed. The place is one that Append gave in this transaction.
+	Owe(seq wake.Seq, subscriptions []wake.Subscription, webhooks []wake.Webhook) error
+	// NoteScrubbed says that the first so many erasures are in no file any more.
+	NoteScrubbed(erasures int64) error
+
+	// Forget removes everything kept of one of the app's users: conversations with all they have and were told, webhooks,
+	// those of vouchers of the user's subscriptions too, occurrences to the user or on the user's private topics
+	// ([wake.PrivateTopicPrefix]), publish URLs for either, the user's workspace. What was published to other topics as well stays there. It does a
+	// step of about limit removals; whom it has not finished, Forgetting lists. An empty user is nobody: nothing is removed.
+	Forget(app, user string, limit int) (Forgotten, error)
+
+	// PruneLog removes the first occurrences in the log, as far as they are from before the time, at most limit, as Prune
+	// does, and returns how many.
+	PruneLog(before time.Time, limit int) (removed int, err error)
 
 	// Prune removes occurrences from before the time, with deliveries of them, and raises the horizon; subscriptions that
 	// ended before it; webhooks that expired before it, with their deliveries; and conversations without subscriptions that

@@ -86,3 +86,30 @@ func testAdvance(s *suite) {
 	}
 	s.update(func(t store.Tx) error { return t.Advance("none", 7) })
 }
+
+func testHand(s *suite) {
+	c := s.addConversation(s.addApp().ID)
+	hand := func(id string, at, lease int) bool {
+		var reserved bool
+		s.update(func(t store.Tx) (err error) {
+			reserved, err = t.Hand(id, start.Add(time.Duration(at)*time.Second), start.Add(time.Duration(lease)*time.Second))
+			return err
+		})
+		return reserved
+	}
+	handed := func(id string, lease int) {
+		s.update(func(t store.Tx) error { return t.Handed(id, start.Add(time.Duration(lease)*time.Second)) })
+	}
+	s.same("the first", true, hand(c.ID, 0, 10))
+	s.same("another meanwhile", false, hand(c.ID, 9, 19))
+	s.same("after the lease", true, hand(c.ID, 10, 20))
+	handed(c.ID, 10)
+	s.same("after the first one's end", false, hand(c.ID, 11, 21))
+	s.update(func(t store.Tx) error { return t.PutConversation(c) })
+	s.same("after the conversation was put again", false, hand(c.ID, 11, 21))
+	handed(c.ID, 20)
+	s.same("after its end", true, hand(c.ID, 11, 21))
+	s.same("of no conversation", false, hand("none", 0, 10))
+	handed("none", 10)
+	s.check(func(r store.Reader) { s.same("the conversation", c, got[wake.Conversation](s)(r.Conversation(c.ID))) })
+}

@@ -110,6 +110,7 @@ func leased(now time.Time, deliveries ...wake.Delivery) []wake.Delivery {
 	var out []wake.Delivery
 	for _, d := range deliveries {
 		d.NextAt = now.Add(30 * time.Minute)
+		d.Claim++
 		out = append(out, d)
 	}
 	return out
@@ -119,6 +120,19 @@ func leased(now time.Time, deliveries ...wake.Delivery) []wake.Delivery {
 func (s *suite) due(what string, want time.Time) {
 	s.Helper()
 	s.check(func(r store.Reader) { s.same("next delivery: "+what, want, got[time.Time](s)(r.NextDelivery())) })
+}
+
+// held wants a delivery's claim to have held, lapsed wants the contrary.
+func (s *suite) held(held bool, err error) error {
+	s.Helper()
+	s.same("the claim held", true, held)
+	return err
+}
+
+func (s *suite) lapsed(held bool, err error) error {
+	s.Helper()
+	s.same("the claim held", false, held)
+	return err
 }
 
 func testDeliveries(s *suite) {
@@ -134,18 +148,19 @@ func testDeliveries(s *suite) {
 
 	retried := queued[0]
 	retried.Attempts, retried.NextAt, retried.Error = 1, start.Add(time.Hour), "timeout"
-	s.update(func(t store.Tx) error { return t.RetryDelivery(retried) })
+	s.update(func(t store.Tx) error { return s.held(t.RetryDelivery(retried)) })
 	s.due("the second, with the first put off", queued[1].NextAt)
-	s.update(func(t store.Tx) error { return t.FinishDelivery(w.ID, queued[1].Seq) })
+	s.update(func(t store.Tx) error { return s.held(t.FinishDelivery(queued[1])) })
 	s.due("the first again", retried.NextAt)
-	s.same("claimed with its attempts and error", leased(retried.NextAt, retried), s.claim(retried.NextAt, 10, 10))
+	claimed := s.claim(retried.NextAt, 10, 10)
+	s.same("claimed with its attempts and error", leased(retried.NextAt, retried), claimed)
 
 	s.update(func(t store.Tx) error {
 		return do(
-			func() error { return t.FinishDelivery(w.ID, retried.Seq) },
-			func() error { return t.FinishDelivery(w.ID, retried.Seq) },
-			func() error { return t.RetryDelivery(retried) },
-			func() error { return t.FinishDelivery("none", 1) },
+			func() error { return s.held(t.FinishDelivery(claimed[0])) },
+			func() error { return s.lapsed(t.FinishDelivery(claimed[0])) },
+			func() error { return s.lapsed(t.RetryDelivery(claimed[0])) },
+			func() error { return s.lapsed(t.FinishDelivery(wake.Delivery{Webhook: "none", Seq: 1})) },
 		)
 	})
 	s.due("none is left, and none comes back", time.Time{})
@@ -169,25 +184,71 @@ func testClaims(s *suite) {
 	second := start.Add(2 * time.Minute)
 	s.same("the next", leased(second, queued[2]), s.claim(second, 10, 10))
 	s.due("when the first claim lapses", first.Add(30*time.Minute))
-	s.update(func(t store.Tx) error { return t.FinishDelivery(w.ID, queued[0].Seq) })
+	s.update(func(t store.Tx) error { return s.held(t.FinishDelivery(leased(first, queued[0])[0])) })
 	lapsed := first.Add(30 * time.Minute)
-	s.same("the lapsed one that was not finished", leased(lapsed, queued[1]), s.claim(lapsed, 10, 10))
+	s.same("the lapsed one that was not finished", leased(lapsed, leased(first, queued[1])...), s.claim(lapsed, 10, 10))
 	s.reopen()
 	s.due("after a restart", second.Add(30*time.Minute))
 }
 
+// Whoever slept through its lease does not undo what the one that took over does.
+func testClaimFences(s *suite) {
+	w := s.addWebhook(s.addApp().ID, "topic")
+	queued := s.queue(w, 1)
+	first := s.claim(start, 10, 10)[0]
+	second := s.claim(first.NextAt, 10, 10)[0]
+	late, retried := first, second
+	late.Attempts, late.NextAt, late.Error = 1, start, "timeout"
+	retried.Attempts, retried.NextAt, retried.Error = 1, second.NextAt.Add(time.Hour), "http_5xx"
+	s.update(func(t store.Tx) error {
+		return do(
+			func() error { return s.lapsed(t.RetryDelivery(late)) },
+			func() error { return s.lapsed(t.FinishDelivery(first)) },
+			func() error { return s.lapsed(t.FinishDelivery(queued[0])) },
+			func() error { return s.held(t.RetryDelivery(retried)) },
+			func() error { return s.lapsed(t.FinishDelivery(first)) },
+		)
+	})
+	s.reopen()
+	s.due("as the second claim left it", retried.NextAt)
+	s.update(func(t store.Tx) error { return s.lapsed(t.FinishDelivery(first)) })
+	third := s.claim(retried.NextAt, 10, 10)
+	s.same("claimed a third time", leased(retried.NextAt, retried), third)
+	s.update(func(t store.Tx) error { return s.held(t.FinishDelivery(third[0])) })
+	s.due("none is left", time.Time{})
+}
+
 func testClaimLimits(s *suite) {
 	app := s.addApp()
-	busy := s.queue(s.addWebhook(app.ID, "busy"), 5)   // due at minutes 0 to 4
+	slow := s.addWebhook(app.ID, "busy")
+	busy := s.queue(slow, 5)                           // due at minutes 0 to 4
 	idle := s.queue(s.addWebhook(app.ID, "idle"), 2)   // due at minutes 0 and 1
 	third := s.queue(s.addWebhook(app.ID, "third"), 3) // due at minutes 0 to 2
 	now := start.Add(time.Hour)
 
 	s.same("at most none", []wake.Delivery{}, s.claim(now, 0, 10))
-	s.same("at most none of one webhook", []wake.Delivery{}, s.claim(now, 10, 0))
-	s.same("two of each, earliest first", leased(now, busy[0], idle[0], third[0], busy[1]), s.claim(now, 4, 2))
-	s.same("the rest, two of each", leased(now, idle[1], third[1], busy[2], third[2], busy[3]), s.claim(now, 10, 2))
-	s.same("the last", leased(now, busy[4]), s.claim(now, 10, 2))
+	first := s.claim(now, 4, 2)
+	s.same("two of each, earliest first", leased(now, busy[0], idle[0], third[0], busy[1]), first)
+	s.due("those of webhooks that have room", start.Add(time.Minute))
+	second := s.claim(now, 10, 2)
+	s.same("the rest, two of each together", leased(now, idle[1], third[1]), second)
+	s.same("none of the full ones", []wake.Delivery{}, s.claim(now, 10, 2))
+	s.due("when the first of the claims lapses", now.Add(30*time.Minute))
+
+	s.queue(slow, 1)
+	s.same("none of a full one that something is added to", []wake.Delivery{}, s.claim(now, 10, 2))
+	s.due("again when the first of the claims lapses", now.Add(30*time.Minute))
+	retried := first[3]
+	retried.NextAt = now.Add(time.Hour)
+	s.update(func(t store.Tx) error {
+		return do(
+			func() error { return s.held(t.FinishDelivery(first[0])) },
+			func() error { return s.held(t.RetryDelivery(retried)) },
+			func() error { return s.held(t.FinishDelivery(second[1])) },
+		)
+	})
+	s.due("those of webhooks that have room again", start)
+	s.same("as many as ended", 3, len(s.claim(now, 10, 2)))
 }
 
 func testClaimsSuspended(s *suite) {
@@ -196,7 +257,9 @@ func testClaimsSuspended(s *suite) {
 	other := s.addWebhook(app.ID, "other")
 	queued := s.queue(w, 1)
 	others := s.queue(other, 2)[1:]
-	s.update(func(t store.Tx) error { return t.FinishDelivery(other.ID, others[0].Seq-1) })
+	s.update(func(t store.Tx) error {
+		return s.held(t.FinishDelivery(wake.Delivery{Webhook: other.ID, Seq: others[0].Seq - 1}))
+	})
 
 	suspended := w
 	suspended.Suspended = true
