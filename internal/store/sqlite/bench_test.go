@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -102,4 +103,33 @@ func openBench(b *testing.B) store.Store {
 		b.Fatal(err)
 	}
 	return s
+}
+
+// BenchmarkScrub scrubs a database of some 60 MB, of which a little was removed.
+func BenchmarkScrub(b *testing.B) {
+	s := openBench(b)
+	data := []byte(`{"text":"` + strings.Repeat("x", 500) + `"}`)
+	for range 100 {
+		err := s.Update(b.Context(), func(t store.Tx) error {
+			for i := range 1000 {
+				o := wake.Occurrence{App: "bench", Topics: []string{fmt.Sprint("topic/", i)}, Data: data, At: time.Now()}
+				if _, err := t.Append(o); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		err := s.Update(b.Context(), func(t store.Tx) error {
+			_, err := t.Prune(time.Now(), 10)
+			return err
+		})
+		if err := errors.Join(err, s.Scrub(b.Context())); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -18,8 +18,11 @@ const (
 	runValues        = "(?,?,?,?)"
 )
 
-// checkpoint writes what readers let it write, and waits for nobody.
-const checkpoint = "PRAGMA wal_checkpoint(PASSIVE)"
+// checkpoint writes what readers let it write, and waits for nobody. truncate writes everything and empties the log.
+const (
+	checkpoint = "PRAGMA wal_checkpoint(PASSIVE)"
+	truncate   = "PRAGMA wal_checkpoint(TRUNCATE)"
+)
 
 // bulkSizes are the numbers of rows that one statement inserts, from the largest down to one.
 var bulkSizes = [...]int{32, 8, 1}

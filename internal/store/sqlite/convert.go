@@ -128,6 +128,7 @@ func webhookRow(w wake.Webhook) (queries.PutWebhookParams, error) {
 func toDelivery(r queries.Delivery) wake.Delivery {
 	return wake.Delivery{
 		Webhook: r.Webhook, Seq: wake.Seq(r.Seq), Attempts: int(r.Attempts), NextAt: fromMicros(r.NextAt), Error: r.Error,
+		Claim: r.Claim,
 	}
 }
 

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/rouse-dev/rouse/internal/store"
 )
@@ -11,7 +12,9 @@ func WriteIndex(t store.Tx) error { return t.(*tx).settle() }
 
 // Exec runs a statement within the transaction. A failure spoils nothing.
 func Exec(t store.Tx, statement string) error {
-	_, err := t.(*tx).w.session.ExecContext(background, statement)
+	own := t.(*tx)
+	own.wrote = true
+	_, err := own.w.session.ExecContext(background, statement)
 	return err
 }
 
@@ -30,12 +33,7 @@ func LimitSize(t store.Tx, more int) error {
 }
 
 // Queued is how many updates wait for the writer.
-func Queued(s *Store) int {
-	q := s.writer.queue
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.jobs)
-}
+func Queued(s *Store) int { return s.writer.updates.Queued() }
 
 // Spoil makes the transaction one that cannot be kept, as a failed statement does.
 func Spoil(t store.Tx, err error) { t.(*tx).spoil(err) }
@@ -45,6 +43,23 @@ func Indexed(s *Store) (indexed int64, waiting int) {
 	s.writer.tail.mu.Lock()
 	defer s.writer.tail.mu.Unlock()
 	return int64(s.writer.tail.low), s.writer.tail.count
+}
+
+// HoldSync holds syncs back: the first is told on begun, each waits for end, then syncs the file that it gives, the log for
+// nil. Once end is closed none waits any more. It is called while nothing is being written.
+func HoldSync(s *Store) (begun <-chan struct{}, end chan *os.File) {
+	begins, end := make(chan struct{}, 1), make(chan *os.File)
+	s.wal.sync = func(f *os.File) error {
+		select {
+		case begins <- struct{}{}:
+		default:
+		}
+		if other := <-end; other != nil {
+			f = other
+		}
+		return syncData(f)
+	}
+	return begins, end
 }
 
 // Viewers is how many views can run at once.

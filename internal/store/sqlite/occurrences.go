@@ -28,19 +28,51 @@ func (r *reader) Occurrences(app string, topics []string, after wake.Seq, limit 
 	if limit <= 0 || len(topics) == 0 {
 		return nil, nil
 	}
+	after = max(after, wake.Seq(r.state.Horizon))
+	if unread := wake.Seq(r.state.Head) - after; unread < wake.Seq(len(topics)) {
+		places, err := r.lookThrough(app, topics, after, limit)
+		if err != nil {
+			return nil, err
+		}
+		return r.at(places)
+	}
 	var places []wake.Seq
 	for _, topic := range topics {
 		on, err := r.placesOn(topicKey{app, topic}, after, limit)
 		if err != nil {
 			return nil, err
 		}
-		places = append(places, on...)
+		if places = append(places, on...); len(places) > limit+placesAtHand {
+			places = first(places, limit)
+		}
 	}
-	if len(topics) > 1 {
-		slices.Sort(places)
-		places = slices.Compact(places)
+	return r.at(first(places, limit))
+}
+
+// placesAtHand is how many places more than are asked for are collected, of many topics, before those that are too many are let go.
+const placesAtHand = 10_000
+
+// first gives the first places in order, each once, at most limit.
+func first(places []wake.Seq, limit int) []wake.Seq {
+	slices.Sort(places)
+	places = slices.Compact(places)
+	return places[:min(len(places), limit)]
+}
+
+// lookThrough gives the places on the topics after the given one, in order, at most limit, from the log itself. Near its end that
+// costs less than to ask for one topic after the other: so it is for whoever is connected and has many.
+func (r *reader) lookThrough(app string, topics []string, after wake.Seq, limit int) (places []wake.Seq, err error) {
+	wanted := make(map[string]bool, len(topics))
+	for _, topic := range topics {
+		wanted[topic] = true
 	}
-	return r.at(places[:min(len(places), limit)])
+	err = eachTopics(r.q, after, wake.Seq(r.state.Head), func(row queries.TopicsBetweenRow) bool {
+		if row.App == app && slices.ContainsFunc(splitTopics(row.Topics), func(topic string) bool { return wanted[topic] }) {
+			places = append(places, wake.Seq(row.Seq))
+		}
+		return len(places) < limit
+	})
+	return places, r.fault(err)
 }
 
 // placesOn gives the topic's places after the given one, in order, at most limit. Those up to the horizon do not count any

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/rouse-dev/rouse/internal/store/sqlite/internal/queries"
-	"github.com/rouse-dev/rouse/internal/wake"
 )
 
 // A pruneCursor is how far Prune has looked through the conversations: it passes by those that stay, step after step, and
@@ -14,7 +13,7 @@ type pruneCursor struct{ seenAt, n int64 }
 
 func (t *tx) Prune(before time.Time, limit int) (more bool, err error) {
 	steps := []func(before int64, limit int) (bool, error){
-		t.pruneOccurrences, t.pruneSubscriptions, t.pruneWebhooks, t.pruneConversations,
+		t.pruneLog, t.pruneSubscriptions, t.pruneWebhooks, t.pruneConversations,
 	}
 	for _, step := range steps {
 		left, err := step(micros(before), max(limit, 1))
@@ -26,28 +25,38 @@ func (t *tx) Prune(before time.Time, limit int) (more bool, err error) {
 	return more, nil
 }
 
+func (t *tx) PruneLog(before time.Time, limit int) (removed int, err error) {
+	removed, _, err = t.pruneOccurrences(micros(before), max(limit, 1))
+	return removed, err
+}
+
+func (t *tx) pruneLog(before int64, limit int) (more bool, err error) {
+	_, more, err = t.pruneOccurrences(before, limit)
+	return more, err
+}
+
 // pruneOccurrences looks at the oldest part of the log only. An occurrence there that is not old, because a clock was
 // wrong, stays and is looked at again; but its topics no longer name it once the horizon has passed it.
-func (t *tx) pruneOccurrences(before int64, limit int) (more bool, err error) {
+func (t *tx) pruneOccurrences(before int64, limit int) (removed int, more bool, err error) {
 	oldest, err := t.q.OldestOccurrences(background, int64(limit))
 	if err != nil {
-		return false, t.fault(err)
+		return 0, false, t.fault(err)
 	}
 	full := len(oldest) == limit
 	old := slices.DeleteFunc(oldest, func(row queries.OldestOccurrencesRow) bool { return row.At >= before })
 	if len(old) == 0 {
-		return false, nil
+		return 0, false, nil
 	}
 	if err := t.settle(); err != nil {
-		return false, err
+		return 0, false, err
 	}
 	topics := map[topicKey]bool{}
 	for _, row := range old {
 		if err := t.changed(t.q.DeleteOccurrence(background, row.Seq)); err != nil {
-			return false, err
+			return 0, false, err
 		}
 		if err := t.dropDeliveries(row.Seq); err != nil {
-			return false, err
+			return 0, false, err
 		}
 		for _, topic := range splitTopics(row.Topics) {
 			topics[topicKey{row.App, topic}] = true
@@ -57,15 +66,19 @@ func (t *tx) pruneOccurrences(before int64, limit int) (more bool, err error) {
 	for key := range topics {
 		err := t.q.DeleteRuns(background, queries.DeleteRunsParams{App: key.app, Topic: key.topic, Through: horizon})
 		if err := t.changed(err); err != nil {
-			return false, err
+			return 0, false, err
 		}
 	}
 	t.state.Horizon = max(t.state.Horizon, horizon)
-	return full, nil
+	return len(old), full, nil
 }
 
-// dropDeliveries removes the deliveries of an occurrence that is removed: there is nothing left to send.
+// dropDeliveries removes the deliveries of an occurrence that is removed, and what anybody is owed of it: there is nothing
+// left to send.
 func (t *tx) dropDeliveries(seq int64) error {
+	if _, err := t.changedRows(t.q.ReleasePlace(background, seq)); err != nil {
+		return err
+	}
 	webhooks, err := t.q.DeleteDeliveriesOf(background, seq)
 	if err := t.changed(err); err != nil {
 		return err
@@ -79,11 +92,18 @@ func (t *tx) dropDeliveries(seq int64) error {
 }
 
 func (t *tx) pruneSubscriptions(before int64, limit int) (more bool, err error) {
-	n, err := t.q.DeleteSubscriptionsEndedBefore(background, queries.DeleteSubscriptionsEndedBeforeParams{
+	ids, err := t.q.DeleteSubscriptionsEndedBefore(background, queries.DeleteSubscriptionsEndedBeforeParams{
 		Before: before, Max: int64(limit),
 	})
-	_, err = t.changedRows(n, err)
-	return n == int64(limit), err
+	if _, err := t.changedRows(int64(len(ids)), err); err != nil {
+		return false, err
+	}
+	for _, id := range ids {
+		if err := t.releaseHolder(id); err != nil {
+			return false, err
+		}
+	}
+	return len(ids) == limit, nil
 }
 
 // pruneWebhooks first empties the queues of expired webhooks, in steps too, then removes those whose queue is empty.
@@ -93,7 +113,7 @@ func (t *tx) pruneWebhooks(before int64, limit int) (more bool, err error) {
 		return false, t.fault(err)
 	}
 	for _, d := range queued {
-		if err := t.FinishDelivery(d.Webhook, wake.Seq(d.Seq)); err != nil {
+		if _, err := t.FinishDelivery(toDelivery(d)); err != nil {
 			return false, err
 		}
 	}
@@ -121,7 +141,7 @@ func (t *tx) pruneConversations(before int64, limit int) (more bool, err error) 
 		if row.Subscribed {
 			continue
 		}
-		if err := t.changed(t.q.DeleteConversation(background, row.ID)); err != nil {
+		if err := t.deleteConversation(row.ID, nil); err != nil {
 			return false, err
 		}
 	}

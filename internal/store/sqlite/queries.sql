@@ -65,6 +65,12 @@ ON CONFLICT (id) DO UPDATE SET app = excluded.app, harness = excluded.harness, c
 -- name: Advance :execrows
 UPDATE conversations SET position = @position WHERE id = @id AND position < @position;
 
+-- name: Hand :execrows
+UPDATE conversations SET handing_until = @lease WHERE id = @id AND handing_until <= @now;
+
+-- name: Handed :execrows
+UPDATE conversations SET handing_until = 0 WHERE id = @id AND handing_until = @lease;
+
 -- name: ConversationsSeenBefore :many
 SELECT n, id, seen_at, EXISTS (SELECT 1 FROM subscriptions WHERE subscriptions.conversation = conversations.id) AS subscribed
 FROM conversations WHERE seen_at < @before AND (seen_at, n) > (@after_seen_at, @after_n) ORDER BY seen_at, n LIMIT @max;
@@ -124,9 +130,53 @@ RETURNING n;
 -- name: EndSubscription :one
 UPDATE subscriptions SET until_seq = ?, ended_at = ? WHERE id = ? AND ended_at = 0 RETURNING app, topic;
 
--- name: DeleteSubscriptionsEndedBefore :execrows
+-- name: DeleteSubscriptionsEndedBefore :many
 DELETE FROM subscriptions WHERE n IN
-    (SELECT s.n FROM subscriptions AS s WHERE s.ended_at <> 0 AND s.ended_at < @before ORDER BY s.ended_at LIMIT @max);
+    (SELECT s.n FROM subscriptions AS s WHERE s.ended_at <> 0 AND s.ended_at < @before ORDER BY s.ended_at LIMIT @max)
+RETURNING id;
+
+-- The sum of what two indexes count; one to a topic by its name is never claimed.
+-- name: CountSubscriptionsTo :one
+SELECT CAST(
+    (SELECT count(*) FROM subscriptions AS plain WHERE plain.app = @app AND plain.topic = @topic AND plain.event = ''
+        AND plain.expires_at > @at AND plain.ended_at = 0 AND plain.once = 0 AND plain.claimed = 0 AND plain.filter IS NULL)
+    + (SELECT count(*) FROM subscriptions AS picky WHERE picky.app = @app AND picky.topic = @topic AND +picky.event = ''
+        AND picky.expires_at > @at AND picky.ended_at = 0 AND (picky.once <> 0 OR picky.filter IS NOT NULL))
+AS INTEGER);
+
+-- name: CountSubscriptionsUpTo :one
+SELECT count(*) FROM (SELECT 1 FROM subscriptions WHERE app = @app AND topic = @topic AND ended_at = 0 LIMIT @max);
+
+-- name: CountTakers :one
+SELECT count(*) FROM subscriptions
+WHERE app = @app AND topic = @topic AND event IN ('', @event) AND expires_at > @at AND (user_id = @recipient OR @recipient = '')
+    AND ended_at = 0 AND once = 0 AND claimed = 0 AND filter IS NULL;
+
+-- name: PickySubscriptionsTo :many
+SELECT * FROM subscriptions
+WHERE app = @app AND topic = @topic AND id > @after AND ended_at = 0 AND (once <> 0 OR filter IS NOT NULL) ORDER BY id LIMIT @max;
+
+-- The plus keeps SQLite from the index of events: all that are to no event are in it.
+-- name: SomeSubscriptionsTo :many
+SELECT * FROM subscriptions WHERE app = @app AND topic = @topic AND +event = '' AND ended_at = 0 ORDER BY n LIMIT @max;
+
+-- Replays
+
+-- name: Replay :one
+SELECT * FROM replays WHERE subscription = ?;
+
+-- name: ReplaysOf :many
+SELECT * FROM replays WHERE conversation = ? AND after_seq < until_seq ORDER BY n;
+
+-- name: ReplaysEver :many
+SELECT * FROM replays WHERE conversation = ? ORDER BY n;
+
+-- name: PutReplay :execrows
+INSERT INTO replays (subscription, conversation, from_seq, after_seq, until_seq) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (subscription) DO NOTHING;
+
+-- name: AdvanceReplay :execrows
+UPDATE replays SET after_seq = @after_seq WHERE subscription = @subscription AND after_seq < @after_seq;
 
 -- Webhooks and deliveries
 
@@ -163,7 +213,7 @@ DELETE FROM webhooks WHERE id = ? RETURNING app, topic;
 SELECT id FROM webhooks WHERE expires_at < @before AND due_at IS NULL ORDER BY expires_at LIMIT @max;
 
 -- name: DeliveriesExpiredBefore :many
-SELECT webhook, seq FROM deliveries WHERE webhook IN (SELECT id FROM webhooks WHERE expires_at < @before) LIMIT @max;
+SELECT * FROM deliveries WHERE webhook IN (SELECT id FROM webhooks WHERE expires_at < @before) LIMIT @max;
 
 -- name: NextDue :one
 SELECT due_at FROM webhooks WHERE suspended = 0 AND due_at IS NOT NULL ORDER BY due_at LIMIT 1;
@@ -177,20 +227,30 @@ SELECT * FROM deliveries WHERE webhook = ? AND next_at <= @now ORDER BY next_at,
 -- name: QueueDelivery :execrows
 INSERT INTO deliveries (webhook, seq, attempts, next_at, error) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
 
--- name: PostponeDelivery :exec
-UPDATE deliveries SET next_at = ? WHERE webhook = ? AND seq = ?;
+-- name: LeasedDeliveries :one
+SELECT count(*) FROM deliveries WHERE webhook = ? AND leased = 1 AND next_at > @now;
+
+-- name: ClaimDelivery :one
+UPDATE deliveries SET next_at = ?, leased = 1, claim = claim + 1 WHERE webhook = ? AND seq = ? RETURNING claim;
 
 -- name: RetryDelivery :execrows
-UPDATE deliveries SET attempts = ?, next_at = ?, error = ? WHERE webhook = ? AND seq = ?;
+UPDATE deliveries SET attempts = ?, next_at = ?, error = ?, leased = 0 WHERE webhook = ? AND seq = ? AND claim = ?;
 
 -- name: FinishDelivery :execrows
-DELETE FROM deliveries WHERE webhook = ? AND seq = ?;
+DELETE FROM deliveries WHERE webhook = ? AND seq = ? AND claim = ?;
 
 -- name: DeleteDeliveriesOf :many
 DELETE FROM deliveries WHERE seq = ? RETURNING webhook;
 
 -- name: HastenWebhook :exec
 UPDATE webhooks SET due_at = @due_at WHERE id = @id AND (due_at IS NULL OR due_at > @due_at);
+
+-- A webhook that has as many deliveries leased as it may is due when the first of the leases lapses.
+-- name: RefreshClaimed :exec
+UPDATE webhooks SET due_at = (SELECT min(d.next_at) FROM deliveries AS d WHERE d.webhook = webhooks.id AND
+    (CAST(@most AS INTEGER) > (SELECT count(*) FROM deliveries AS l WHERE l.webhook = webhooks.id AND l.leased = 1 AND l.next_at > @now)
+    OR d.leased = 1 AND d.next_at > @now))
+WHERE id = @id;
 
 -- name: RefreshWebhook :exec
 UPDATE webhooks SET due_at = (SELECT min(next_at) FROM deliveries WHERE webhook = webhooks.id) WHERE id = ?;
@@ -205,6 +265,9 @@ SELECT * FROM occurrences WHERE app = ? AND event = ? AND own_key = ?;
 
 -- name: KeyTaken :one
 SELECT EXISTS (SELECT 1 FROM occurrences WHERE app = ? AND event = ? AND own_key = ?);
+
+-- name: FirstPlaceFrom :one
+SELECT seq, at FROM occurrences WHERE seq >= ? ORDER BY seq LIMIT 1;
 
 -- name: OccurrencesAt :many
 SELECT occurrences.* FROM json_each(@places) AS place CROSS JOIN occurrences ON occurrences.seq = place.value;
@@ -251,3 +314,147 @@ SELECT count(*) FROM publish_urls WHERE app = ? AND revoked_at = 0;
 INSERT INTO publish_urls (id, app, event, arguments, recipient, topic, created_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET app = excluded.app, event = excluded.event, arguments = excluded.arguments,
     recipient = excluded.recipient, topic = excluded.topic, created_at = excluded.created_at, revoked_at = excluded.revoked_at;
+
+-- Workspaces and grants
+
+-- name: Workspace :one
+SELECT * FROM workspaces WHERE id = ?;
+
+-- name: WorkspaceOf :one
+SELECT * FROM workspaces WHERE app = ? AND user_id = ?;
+
+-- name: CountWorkspaces :one
+SELECT count(*) FROM workspaces WHERE app = ?;
+
+-- name: CreateWorkspace :execrows
+INSERT INTO workspaces (id, app, user_id, name, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
+
+-- name: DeleteWorkspace :execrows
+DELETE FROM workspaces WHERE id = ?;
+
+-- name: Grant :one
+SELECT * FROM grants WHERE workspace = ? AND agent = ?;
+
+-- name: CountGrants :one
+SELECT count(*) FROM grants WHERE workspace = ?;
+
+-- name: CreateGrant :execrows
+INSERT INTO grants (id, workspace, agent, display_name, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
+
+-- Content that is erased once nobody is owed it
+
+-- name: Owe :exec
+INSERT INTO owed (seq, holder, conversation) VALUES (?, ?, ?) ON CONFLICT DO NOTHING;
+
+-- name: OweToo :exec
+INSERT INTO owed (seq, holder, conversation) SELECT @seq, @holder, '' WHERE EXISTS (SELECT 1 FROM owed AS o WHERE o.seq = @seq) ON CONFLICT DO NOTHING;
+
+-- name: AnythingOwed :one
+SELECT EXISTS (SELECT 1 FROM owed);
+
+-- name: ReleaseConversation :many
+DELETE FROM owed WHERE conversation = @conversation AND seq <= @through RETURNING seq;
+
+-- name: ReleaseHolder :many
+DELETE FROM owed WHERE holder = ? RETURNING seq;
+
+-- name: ReleaseDelivery :execrows
+DELETE FROM owed WHERE seq = ? AND holder = ?;
+
+-- name: ReleasePlace :execrows
+DELETE FROM owed WHERE seq = ?;
+
+-- name: ReleasePlaces :exec
+DELETE FROM owed WHERE seq IN (SELECT place.value FROM json_each(@places) AS place);
+
+-- name: ReleaseApp :exec
+DELETE FROM owed WHERE (SELECT occurrences.app FROM occurrences WHERE occurrences.seq = owed.seq) = @app;
+
+-- name: Owed :one
+SELECT EXISTS (SELECT 1 FROM owed WHERE seq = ?);
+
+-- name: EraseOccurrence :exec
+UPDATE occurrences SET kind = @kind, arguments = NULL, text = '', data = NULL WHERE seq = @seq;
+
+-- name: CountErasure :exec
+UPDATE erasures SET made = made + 1;
+
+-- name: NoteScrubbed :execrows
+UPDATE erasures SET scrubbed = @scrubbed WHERE scrubbed < @scrubbed;
+
+-- name: Erasures :one
+SELECT made, scrubbed FROM erasures;
+
+-- Users who are forgotten
+
+-- name: Forgetting :many
+SELECT app, user_id FROM forgetting;
+
+-- name: BeginForgetting :exec
+INSERT INTO forgetting (app, user_id) VALUES (?, ?) ON CONFLICT DO NOTHING;
+
+-- name: EndForgetting :execrows
+DELETE FROM forgetting WHERE app = ? AND user_id = ?;
+
+-- name: ConversationsOfUser :many
+SELECT id FROM conversations WHERE app = ? AND user_id = ? LIMIT @max;
+
+-- name: WebhooksFor :many
+SELECT id FROM webhooks WHERE app = ? AND user_id = ? LIMIT @max;
+
+-- name: WebhooksOfPrincipal :many
+SELECT id FROM webhooks WHERE app = ? AND principal = ?;
+
+-- name: OccurrencesTo :many
+SELECT seq, topics FROM occurrences WHERE app = ? AND recipient = ? ORDER BY seq LIMIT @max;
+
+-- name: TopicsAt :many
+SELECT occurrences.seq, occurrences.topics FROM json_each(@places) AS place CROSS JOIN occurrences ON occurrences.seq = place.value;
+
+-- name: RunsFrom :many
+SELECT topic, last, earlier FROM topic_places WHERE app = @app AND topic >= @from_topic AND topic < @to_topic ORDER BY topic, last LIMIT @max;
+
+-- name: RunAt :one
+SELECT last, earlier FROM topic_places WHERE app = ? AND topic = ? AND last >= @seq ORDER BY last LIMIT 1;
+
+-- name: DeleteRun :exec
+DELETE FROM topic_places WHERE app = ? AND topic = ? AND last = ?;
+
+-- name: AddRun :exec
+INSERT INTO topic_places (app, topic, last, earlier) VALUES (?, ?, ?, ?);
+
+-- name: SetTopics :exec
+UPDATE occurrences SET topics = ? WHERE seq = ?;
+
+-- name: DeleteDeliveriesAt :many
+DELETE FROM deliveries WHERE seq IN (SELECT place.value FROM json_each(@places) AS place) RETURNING webhook;
+
+-- name: DeleteOccurrencesAt :exec
+DELETE FROM occurrences WHERE seq IN (SELECT place.value FROM json_each(@places) AS place);
+
+-- name: DeletePublishURLsTo :execrows
+DELETE FROM publish_urls WHERE n IN (SELECT p.n FROM publish_urls AS p WHERE p.app = ? AND p.recipient = ? LIMIT @max);
+
+-- name: DeletePublishURLsFrom :execrows
+DELETE FROM publish_urls WHERE n IN
+    (SELECT p.n FROM publish_urls AS p WHERE p.app = @app AND p.topic >= @from_topic AND p.topic < @to_topic LIMIT @max);
+
+-- Limits and retention
+
+-- name: CountSubscriptionsOfUser :one
+SELECT count(*) FROM subscriptions WHERE app = ? AND user_id = ? AND ended_at = 0;
+
+-- name: CountSubscriptionsOfApp :one
+SELECT count(*) FROM subscriptions WHERE app = ? AND ended_at = 0;
+
+-- name: CountConversations :one
+SELECT count(*) FROM conversations WHERE app = ?;
+
+-- name: SubscriptionsBehind :many
+SELECT subscriptions.* FROM subscriptions JOIN conversations ON conversations.id = subscriptions.conversation
+WHERE subscriptions.n IN
+    (SELECT s.n FROM subscriptions AS s WHERE s.app = @app AND s.topic = @topic AND s.ended_at = 0 LIMIT @looked)
+    AND subscriptions.from_seq < @seq AND conversations.position < @seq LIMIT @max;
+
+-- name: OccurrencesThrough :many
+SELECT * FROM occurrences WHERE seq <= ? ORDER BY seq;

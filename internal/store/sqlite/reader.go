@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/rouse-dev/rouse/internal/store"
 	"github.com/rouse-dev/rouse/internal/store/sqlite/internal/queries"
+	"github.com/rouse-dev/rouse/internal/store/topiccache"
 	"github.com/rouse-dev/rouse/internal/wake"
 )
 
@@ -122,11 +124,20 @@ func (r *reader) SubscriptionsTo(app string, topics []string) ([]wake.Subscripti
 }
 
 func (r *reader) subscriptionsTo(key topicKey) (*ordered[wake.Subscription], error) {
+	n, err := r.q.CountSubscriptionsUpTo(background, queries.CountSubscriptionsUpToParams{
+		App: key.app, Topic: key.topic, Max: store.MostListed + 1,
+	})
+	if err != nil {
+		return nil, r.fault(err)
+	}
+	if n > store.MostListed {
+		return nil, store.ErrMany
+	}
 	rows, err := r.q.SubscriptionsTo(background, queries.SubscriptionsToParams{App: key.app, Topic: key.topic})
 	if err != nil {
 		return nil, r.fault(err)
 	}
-	return inOrder(rows, toSubscription, func(row queries.Subscription) int64 { return row.N })
+	return topiccache.InOrder(rows, toSubscription, func(row queries.Subscription) int64 { return row.N })
 }
 
 func (r *reader) SubscriptionsOfUser(app, user string) ([]wake.Subscription, error) {
@@ -151,6 +162,36 @@ func (r *reader) ExpiredSubscriptions(at time.Time, limit int) ([]wake.Subscript
 	return convert(rows, r.fault(err), toSubscription)
 }
 
+func (r *reader) CountSubscriptionsTo(app, topic string, at time.Time) (int, error) {
+	n, err := r.q.CountSubscriptionsTo(background, queries.CountSubscriptionsToParams{App: app, Topic: topic, At: micros(at)})
+	return int(n), r.fault(err)
+}
+
+func (r *reader) CountTakers(app string, topics []string, event, to string, at time.Time) (int, error) {
+	total := 0
+	for i, topic := range topics {
+		if slices.Contains(topics[:i], topic) {
+			continue
+		}
+		n, err := r.q.CountTakers(background, queries.CountTakersParams{App: app, Topic: topic, Event: event, At: micros(at), Recipient: to})
+		if err != nil {
+			return 0, r.fault(err)
+		}
+		total += int(n)
+	}
+	return total, nil
+}
+
+func (r *reader) PickySubscriptionsTo(app, topic, after string, limit int) ([]wake.Subscription, error) {
+	rows, err := r.q.PickySubscriptionsTo(background, queries.PickySubscriptionsToParams{App: app, Topic: topic, After: after, Max: atLeastZero(limit)})
+	return convert(rows, r.fault(err), toSubscription)
+}
+
+func (r *reader) SomeSubscriptionsTo(app, topic string, limit int) ([]wake.Subscription, error) {
+	rows, err := r.q.SomeSubscriptionsTo(background, queries.SomeSubscriptionsToParams{App: app, Topic: topic, Max: atLeastZero(limit)})
+	return convert(rows, r.fault(err), toSubscription)
+}
+
 func (r *reader) Webhook(id string) (wake.Webhook, error) {
 	row, err := r.q.Webhook(background, id)
 	if err != nil {
@@ -168,7 +209,7 @@ func (r *reader) webhooksTo(key topicKey) (*ordered[wake.Webhook], error) {
 	if err != nil {
 		return nil, r.fault(err)
 	}
-	return inOrder(rows, toWebhook, func(row queries.Webhook) int64 { return row.N })
+	return topiccache.InOrder(rows, toWebhook, func(row queries.Webhook) int64 { return row.N })
 }
 
 func (r *reader) WebhooksOfUser(app, user string) ([]wake.Webhook, error) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rouse-dev/rouse/internal/store"
+	"github.com/rouse-dev/rouse/internal/store/group"
 )
 
 // Options are what Open can be told. The zero value is good.
@@ -23,12 +24,15 @@ type Options struct {
 
 // A Store keeps everything in one SQLite file. It implements [store.Store] and is safe for concurrent use.
 type Store struct {
+	path         string
 	lock         *os.File
 	writes       *sql.DB
 	reads        *sql.DB
 	writer       *writer
+	wal          *wal
 	viewers      chan *viewer // those not in use
 	checkpointer *checkpointer
+	scrubber     *scrubber
 	closing      chan struct{}
 	release      func() error
 }
@@ -42,12 +46,14 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{closing: make(chan struct{})}
+	s := &Store{scrubber: newScrubber(), closing: make(chan struct{})}
 	s.release = sync.OnceValue(s.shut)
 	if err := s.open(ctx, path, o); err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, errors.Join(err, s.closeFiles()))
 	}
-	go s.writer.run()
+	s.writer.updates = group.New(s.writer, group.Options{
+		Sync: func() error { return s.wal.sync(s.wal.file) }, Logger: o.Logger,
+	})
 	go s.checkpointer.run()
 	return s, nil
 }
@@ -57,6 +63,7 @@ func (s *Store) open(ctx context.Context, path string, o Options) error {
 	if err != nil {
 		return err
 	}
+	s.path = path
 	if s.lock, err = lock(path); err != nil {
 		return err
 	}
@@ -77,8 +84,11 @@ func (s *Store) open(ctx context.Context, path string, o Options) error {
 	if s.checkpointer, err = newCheckpointer(path, o.Logger); err != nil {
 		return err
 	}
-	if s.writer, err = newWriter(ctx, session, s.checkpointer, o.Logger); err != nil {
+	if s.writer, err = newWriter(ctx, session, s.checkpointer); err != nil {
 		return fault(errors.Join(err, session.Close()))
+	}
+	if s.wal, err = openWAL(path); err != nil {
+		return errors.Join(err, session.Close())
 	}
 	if s.reads, err = connect(path, viewerPragmas); err != nil {
 		return err
@@ -90,63 +100,55 @@ func (s *Store) open(ctx context.Context, path string, o Options) error {
 	return nil
 }
 
-// View implements [store.Store]. It waits for one of a few connections; the end of ctx ends that wait.
+// View implements [store.Store]. It waits for one of a few connections, and afterwards, if need be, for the disk to have what
+// f could see; the end of ctx ends either wait.
 func (s *Store) View(ctx context.Context, f func(store.Reader) error) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
+	mark, err := s.view(ctx, f)
+	if unsynced := s.writer.updates.Synced(ctx, mark); unsynced != nil {
+		return unsynced
+	}
+	return err
+}
+
+// view runs f and returns what its snapshot may hold.
+func (s *Store) view(ctx context.Context, f func(store.Reader) error) (group.Mark, error) {
 	select {
 	case v := <-s.viewers:
 		defer func() { s.viewers <- v }()
 		if err := s.ready(ctx); err != nil {
-			return err
+			return 0, err
 		}
 		if err := v.open(ctx, s.reads); err != nil {
-			return fmt.Errorf("open a connection for reading: %w", fault(err))
+			return 0, fmt.Errorf("open a connection for reading: %w", fault(err))
 		}
-		return v.view(s.writer.tail, f)
+		return v.view(s.writer, f)
 	case <-s.closing:
-		return store.ErrClosed
+		return 0, store.ErrClosed
 	case <-ctx.Done():
-		return ctx.Err()
+		return 0, ctx.Err()
 	}
 }
 
-// ready tells why a call should not begin: the store is closed, or ctx has ended.
+// ready tells why a call should not begin: the store is closed, a sync failed, or ctx has ended.
 func (s *Store) ready(ctx context.Context) error {
 	select {
 	case <-s.closing:
 		return store.ErrClosed
 	default:
-		return ctx.Err()
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.writer.updates.Failed()
 }
 
 // Update implements [store.Store]. The end of ctx takes f out of the queue if it has not begun. A panic of f comes out
 // here.
 func (s *Store) Update(ctx context.Context, f func(store.Tx) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	j := &job{f: f, done: make(chan struct{})}
-	if !s.writer.queue.add(j) {
-		return store.ErrClosed
-	}
-	select {
-	case <-j.done:
-	case <-ctx.Done():
-		if s.writer.queue.remove(j) {
-			return ctx.Err()
-		}
-		<-j.done
-	}
-	if j.panicked != nil {
-		panic(j.panicked)
-	}
-	if j.exited {
-		runtime.Goexit()
-	}
-	return j.err
+	return s.writer.updates.Update(ctx, f)
 }
 
 // Spend implements [store.Store]. It answers from memory.
@@ -162,8 +164,9 @@ func (s *Store) Close() error { return s.release() }
 
 func (s *Store) shut() error {
 	close(s.closing)
-	s.writer.queue.close()
-	<-s.writer.done
+	s.scrubber.close()
+	s.writer.updates.Close()
+	s.writer.spent.stop()
 	var errs []error
 	for range cap(s.viewers) {
 		errs = append(errs, (<-s.viewers).close())
@@ -175,6 +178,9 @@ func (s *Store) shut() error {
 // closeFiles closes what is open, the writer's connection last: with it the write-ahead log is brought into the database.
 func (s *Store) closeFiles() error {
 	var errs []error
+	if s.wal != nil {
+		errs = append(errs, s.wal.close())
+	}
 	if s.reads != nil {
 		errs = append(errs, s.reads.Close())
 	}

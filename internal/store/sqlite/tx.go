@@ -116,13 +116,25 @@ func (t *tx) PutConversation(c wake.Conversation) error {
 }
 
 func (t *tx) Advance(conversation string, to wake.Seq) error {
-	_, err := t.changedRows(t.q.Advance(background, queries.AdvanceParams{ID: conversation, Position: int64(to)}))
+	moved, err := t.changedRows(t.q.Advance(background, queries.AdvanceParams{ID: conversation, Position: int64(to)}))
+	if err != nil || !moved {
+		return err
+	}
+	return t.releaseConversation(conversation, to)
+}
+
+func (t *tx) Hand(conversation string, now, lease time.Time) (bool, error) {
+	return t.changedRows(t.q.Hand(background, queries.HandParams{ID: conversation, Now: micros(now), Lease: micros(lease)}))
+}
+
+func (t *tx) Handed(conversation string, lease time.Time) error {
+	_, err := t.changedRows(t.q.Handed(background, queries.HandedParams{ID: conversation, Lease: micros(lease)}))
 	return err
 }
 
 func (t *tx) SubscriptionsTo(app string, topics []string) ([]wake.Subscription, error) {
 	return onTopics(app, topics, func(key topicKey) (*ordered[wake.Subscription], error) {
-		return t.w.cache.subscriptions.get(key, t.subscriptionsTo)
+		return t.w.cache.subscriptions.Get(key, t.subscriptionsTo)
 	})
 }
 
@@ -135,17 +147,22 @@ func (t *tx) PutSubscription(s wake.Subscription) error {
 	if err := t.changed(err); err != nil {
 		return err
 	}
+	if s.Claimed {
+		if err := t.releaseHolder(s.ID); err != nil {
+			return err
+		}
+	}
 	cache, key := t.w.cache.subscriptions, topicKey{s.App, s.Topic}
-	if s.EndedAt.IsZero() && cache.takes(key, s.ID, n) {
+	if s.EndedAt.IsZero() && cache.Takes(key, s.ID, n) {
 		kept, err := t.Subscription(s.ID) // as it will be read
 		if err != nil {
 			return err
 		}
-		cache.add(key, kept, n)
+		cache.Add(key, kept, n)
 		return nil
 	}
-	cache.forgetRow(s.ID)
-	cache.forget(key)
+	cache.ForgetRow(s.ID)
+	cache.Forget(key)
 	return nil
 }
 
@@ -159,6 +176,6 @@ func (t *tx) EndSubscription(id string, until wake.Seq, at time.Time) (bool, err
 		}
 		return false, err
 	}
-	t.w.cache.subscriptions.forget(topicKey{ended.App, ended.Topic})
-	return true, nil
+	t.w.cache.subscriptions.Forget(topicKey{ended.App, ended.Topic})
+	return true, t.releaseHolder(id)
 }

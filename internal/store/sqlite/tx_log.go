@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"slices"
 
 	"github.com/rouse-dev/rouse/internal/store"
@@ -102,10 +103,12 @@ func (t *tx) DeleteApp(id string) error {
 		return err
 	}
 	t.w.cache = newCache()
-	if err := t.changed(t.q.DeletePlacesOfApp(background, id)); err != nil {
-		return err
+	for _, delete := range []func(context.Context, string) error{t.q.ReleaseApp, t.q.DeletePlacesOfApp, t.q.DeleteOccurrencesOfApp} {
+		if err := t.changed(delete(background, id)); err != nil {
+			return err
+		}
 	}
-	if err := t.changed(t.q.DeleteOccurrencesOfApp(background, id)); err != nil {
+	if err := t.countErasure(); err != nil {
 		return err
 	}
 	_, err = t.changedRows(t.q.DeleteApp(background, id))

@@ -13,7 +13,7 @@ import (
 
 func (t *tx) WebhooksTo(app string, topics []string) ([]wake.Webhook, error) {
 	return onTopics(app, topics, func(key topicKey) (*ordered[wake.Webhook], error) {
-		return t.w.cache.webhooks.get(key, t.webhooksTo)
+		return t.w.cache.webhooks.Get(key, t.webhooksTo)
 	})
 }
 
@@ -22,8 +22,8 @@ func (t *tx) PutWebhook(w wake.Webhook) error {
 	if err != nil {
 		return err
 	}
-	t.w.cache.webhooks.forgetRow(w.ID)
-	t.w.cache.webhooks.forget(topicKey{w.App, w.Topic})
+	t.w.cache.webhooks.ForgetRow(w.ID)
+	t.w.cache.webhooks.Forget(topicKey{w.App, w.Topic})
 	return t.changed(t.q.PutWebhook(background, row))
 }
 
@@ -35,8 +35,8 @@ func (t *tx) DeleteWebhook(id string) (bool, error) {
 		}
 		return false, err
 	}
-	t.w.cache.webhooks.forget(topicKey{gone.App, gone.Topic})
-	return true, nil
+	t.w.cache.webhooks.Forget(topicKey{gone.App, gone.Topic})
+	return true, t.releaseHolder(id)
 }
 
 func (t *tx) QueueDelivery(d wake.Delivery) error {
@@ -44,6 +44,9 @@ func (t *tx) QueueDelivery(d wake.Delivery) error {
 		Webhook: d.Webhook, Seq: int64(d.Seq), Attempts: int64(d.Attempts), NextAt: micros(d.NextAt), Error: d.Error,
 	}))
 	if err != nil || !queued {
+		return err
+	}
+	if err := t.oweToo(d.Seq, d.Webhook); err != nil {
 		return err
 	}
 	return t.changed(t.q.HastenWebhook(background, queries.HastenWebhookParams{ID: d.Webhook, DueAt: nullInt(micros(d.NextAt))}))
@@ -58,10 +61,7 @@ func (t *tx) ClaimDeliveries(now, lease time.Time, limit, perWebhook int) ([]wak
 	}
 	var due []wake.Delivery
 	for _, id := range webhooks {
-		rows, err := t.q.DueDeliveries(background, queries.DueDeliveriesParams{
-			Webhook: id, Now: micros(now), Max: atLeastZero(perWebhook),
-		})
-		of, err := convert(rows, t.fault(err), sure(toDelivery))
+		of, err := t.dueOf(id, now, perWebhook)
 		if err != nil {
 			return nil, err
 		}
@@ -71,24 +71,33 @@ func (t *tx) ClaimDeliveries(now, lease time.Time, limit, perWebhook int) ([]wak
 		return cmp.Or(a.NextAt.Compare(b.NextAt), cmp.Compare(a.Seq, b.Seq))
 	})
 	due = due[:min(len(due), max(limit, 0))]
-	claimed := map[string]bool{}
 	for i := range due {
 		d := &due[i]
-		err := t.q.PostponeDelivery(background, queries.PostponeDeliveryParams{
-			Webhook: d.Webhook, Seq: int64(d.Seq), NextAt: micros(lease),
-		})
+		d.NextAt = fromMicros(micros(lease))
+		d.Claim, err = t.q.ClaimDelivery(background, queries.ClaimDeliveryParams{Webhook: d.Webhook, Seq: int64(d.Seq), NextAt: micros(lease)})
 		if err := t.changed(err); err != nil {
 			return nil, err
 		}
-		d.NextAt = fromMicros(micros(lease))
-		claimed[d.Webhook] = true
 	}
-	for id := range claimed {
-		if err := t.refresh(id); err != nil {
+	for _, id := range webhooks {
+		err := t.q.RefreshClaimed(background, queries.RefreshClaimedParams{ID: id, Now: micros(now), Most: atLeastZero(perWebhook)})
+		if err := t.changed(err); err != nil {
 			return nil, err
 		}
 	}
 	return due, nil
+}
+
+// dueOf lists the webhook's due deliveries, as many as can be claimed beside those that are.
+func (t *tx) dueOf(webhook string, now time.Time, most int) ([]wake.Delivery, error) {
+	leased, err := t.q.LeasedDeliveries(background, queries.LeasedDeliveriesParams{Webhook: webhook, Now: micros(now)})
+	if err != nil {
+		return nil, t.fault(err)
+	}
+	rows, err := t.q.DueDeliveries(background, queries.DueDeliveriesParams{
+		Webhook: webhook, Now: micros(now), Max: atLeastZero(most - int(leased)),
+	})
+	return convert(rows, t.fault(err), sure(toDelivery))
 }
 
 // refresh sets when the webhook's next delivery is due.
@@ -96,20 +105,25 @@ func (t *tx) refresh(webhook string) error {
 	return t.changed(t.q.RefreshWebhook(background, webhook))
 }
 
-func (t *tx) RetryDelivery(d wake.Delivery) error {
-	there, err := t.changedRows(t.q.RetryDelivery(background, queries.RetryDeliveryParams{
-		Webhook: d.Webhook, Seq: int64(d.Seq), Attempts: int64(d.Attempts), NextAt: micros(d.NextAt), Error: d.Error,
+func (t *tx) RetryDelivery(d wake.Delivery) (bool, error) {
+	held, err := t.changedRows(t.q.RetryDelivery(background, queries.RetryDeliveryParams{
+		Webhook: d.Webhook, Seq: int64(d.Seq), Claim: d.Claim, Attempts: int64(d.Attempts), NextAt: micros(d.NextAt), Error: d.Error,
 	}))
-	if err != nil || !there {
-		return err
+	if err != nil || !held {
+		return false, err
 	}
-	return t.refresh(d.Webhook)
+	return true, t.refresh(d.Webhook)
 }
 
-func (t *tx) FinishDelivery(webhook string, seq wake.Seq) error {
-	there, err := t.changedRows(t.q.FinishDelivery(background, queries.FinishDeliveryParams{Webhook: webhook, Seq: int64(seq)}))
-	if err != nil || !there {
-		return err
+func (t *tx) FinishDelivery(d wake.Delivery) (bool, error) {
+	held, err := t.changedRows(t.q.FinishDelivery(background, queries.FinishDeliveryParams{
+		Webhook: d.Webhook, Seq: int64(d.Seq), Claim: d.Claim,
+	}))
+	if err != nil || !held {
+		return false, err
 	}
-	return t.refresh(webhook)
+	if err := t.releaseDelivery(d.Webhook, d.Seq); err != nil {
+		return false, err
+	}
+	return true, t.refresh(d.Webhook)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rouse-dev/rouse/internal/store"
+	"github.com/rouse-dev/rouse/internal/store/group"
 	"github.com/rouse-dev/rouse/internal/store/sqlite/internal/queries"
 )
 
@@ -43,16 +44,17 @@ func (v *viewer) close() error {
 	return v.session.Close()
 }
 
-// view runs f over the snapshot that there is now.
-func (v *viewer) view(tail *tail, f func(store.Reader) error) error {
+// view runs f over the snapshot that there is now, and returns what that may hold.
+func (v *viewer) view(w *writer, f func(store.Reader) error) (group.Mark, error) {
 	if err := exec(v.transaction.begin); err != nil {
-		return fmt.Errorf("begin: %w", fault(err))
+		return 0, fmt.Errorf("begin: %w", fault(err))
 	}
 	// Nothing was written, and if a failed read has ended the transaction already there is nothing to undo.
 	defer func() { _ = exec(v.transaction.rollback) }()
 	state, err := v.q.Log(background) // the first read fixes the snapshot
 	if err != nil {
-		return fmt.Errorf("read the log's state: %w", fault(err))
+		return 0, fmt.Errorf("read the log's state: %w", fault(err))
 	}
-	return f(&reader{q: v.q, tail: tail, state: state})
+	mark := w.updates.Mark()
+	return mark, f(&reader{q: v.q, tail: w.tail, state: state})
 }

@@ -24,11 +24,20 @@ func New(db DBTX) *Queries {
 func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	q := Queries{db: db}
 	var err error
+	if q.addRunStmt, err = db.PrepareContext(ctx, addRun); err != nil {
+		return nil, fmt.Errorf("error preparing query AddRun: %w", err)
+	}
 	if q.addSpentStmt, err = db.PrepareContext(ctx, addSpent); err != nil {
 		return nil, fmt.Errorf("error preparing query AddSpent: %w", err)
 	}
 	if q.advanceStmt, err = db.PrepareContext(ctx, advance); err != nil {
 		return nil, fmt.Errorf("error preparing query Advance: %w", err)
+	}
+	if q.advanceReplayStmt, err = db.PrepareContext(ctx, advanceReplay); err != nil {
+		return nil, fmt.Errorf("error preparing query AdvanceReplay: %w", err)
+	}
+	if q.anythingOwedStmt, err = db.PrepareContext(ctx, anythingOwed); err != nil {
+		return nil, fmt.Errorf("error preparing query AnythingOwed: %w", err)
 	}
 	if q.appStmt, err = db.PrepareContext(ctx, app); err != nil {
 		return nil, fmt.Errorf("error preparing query App: %w", err)
@@ -36,14 +45,32 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.appsStmt, err = db.PrepareContext(ctx, apps); err != nil {
 		return nil, fmt.Errorf("error preparing query Apps: %w", err)
 	}
+	if q.beginForgettingStmt, err = db.PrepareContext(ctx, beginForgetting); err != nil {
+		return nil, fmt.Errorf("error preparing query BeginForgetting: %w", err)
+	}
+	if q.claimDeliveryStmt, err = db.PrepareContext(ctx, claimDelivery); err != nil {
+		return nil, fmt.Errorf("error preparing query ClaimDelivery: %w", err)
+	}
 	if q.conversationStmt, err = db.PrepareContext(ctx, conversation); err != nil {
 		return nil, fmt.Errorf("error preparing query Conversation: %w", err)
 	}
 	if q.conversationOfStmt, err = db.PrepareContext(ctx, conversationOf); err != nil {
 		return nil, fmt.Errorf("error preparing query ConversationOf: %w", err)
 	}
+	if q.conversationsOfUserStmt, err = db.PrepareContext(ctx, conversationsOfUser); err != nil {
+		return nil, fmt.Errorf("error preparing query ConversationsOfUser: %w", err)
+	}
 	if q.conversationsSeenBeforeStmt, err = db.PrepareContext(ctx, conversationsSeenBefore); err != nil {
 		return nil, fmt.Errorf("error preparing query ConversationsSeenBefore: %w", err)
+	}
+	if q.countConversationsStmt, err = db.PrepareContext(ctx, countConversations); err != nil {
+		return nil, fmt.Errorf("error preparing query CountConversations: %w", err)
+	}
+	if q.countErasureStmt, err = db.PrepareContext(ctx, countErasure); err != nil {
+		return nil, fmt.Errorf("error preparing query CountErasure: %w", err)
+	}
+	if q.countGrantsStmt, err = db.PrepareContext(ctx, countGrants); err != nil {
+		return nil, fmt.Errorf("error preparing query CountGrants: %w", err)
 	}
 	if q.countPublishURLsStmt, err = db.PrepareContext(ctx, countPublishURLs); err != nil {
 		return nil, fmt.Errorf("error preparing query CountPublishURLs: %w", err)
@@ -51,8 +78,29 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.countSubscriptionsStmt, err = db.PrepareContext(ctx, countSubscriptions); err != nil {
 		return nil, fmt.Errorf("error preparing query CountSubscriptions: %w", err)
 	}
+	if q.countSubscriptionsOfAppStmt, err = db.PrepareContext(ctx, countSubscriptionsOfApp); err != nil {
+		return nil, fmt.Errorf("error preparing query CountSubscriptionsOfApp: %w", err)
+	}
+	if q.countSubscriptionsOfUserStmt, err = db.PrepareContext(ctx, countSubscriptionsOfUser); err != nil {
+		return nil, fmt.Errorf("error preparing query CountSubscriptionsOfUser: %w", err)
+	}
+	if q.countSubscriptionsToStmt, err = db.PrepareContext(ctx, countSubscriptionsTo); err != nil {
+		return nil, fmt.Errorf("error preparing query CountSubscriptionsTo: %w", err)
+	}
+	if q.countSubscriptionsUpToStmt, err = db.PrepareContext(ctx, countSubscriptionsUpTo); err != nil {
+		return nil, fmt.Errorf("error preparing query CountSubscriptionsUpTo: %w", err)
+	}
+	if q.countTakersStmt, err = db.PrepareContext(ctx, countTakers); err != nil {
+		return nil, fmt.Errorf("error preparing query CountTakers: %w", err)
+	}
+	if q.countWorkspacesStmt, err = db.PrepareContext(ctx, countWorkspaces); err != nil {
+		return nil, fmt.Errorf("error preparing query CountWorkspaces: %w", err)
+	}
 	if q.createAppStmt, err = db.PrepareContext(ctx, createApp); err != nil {
 		return nil, fmt.Errorf("error preparing query CreateApp: %w", err)
+	}
+	if q.createGrantStmt, err = db.PrepareContext(ctx, createGrant); err != nil {
+		return nil, fmt.Errorf("error preparing query CreateGrant: %w", err)
 	}
 	if q.createKeyStmt, err = db.PrepareContext(ctx, createKey); err != nil {
 		return nil, fmt.Errorf("error preparing query CreateKey: %w", err)
@@ -60,11 +108,17 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.createLogStmt, err = db.PrepareContext(ctx, createLog); err != nil {
 		return nil, fmt.Errorf("error preparing query CreateLog: %w", err)
 	}
+	if q.createWorkspaceStmt, err = db.PrepareContext(ctx, createWorkspace); err != nil {
+		return nil, fmt.Errorf("error preparing query CreateWorkspace: %w", err)
+	}
 	if q.deleteAppStmt, err = db.PrepareContext(ctx, deleteApp); err != nil {
 		return nil, fmt.Errorf("error preparing query DeleteApp: %w", err)
 	}
 	if q.deleteConversationStmt, err = db.PrepareContext(ctx, deleteConversation); err != nil {
 		return nil, fmt.Errorf("error preparing query DeleteConversation: %w", err)
+	}
+	if q.deleteDeliveriesAtStmt, err = db.PrepareContext(ctx, deleteDeliveriesAt); err != nil {
+		return nil, fmt.Errorf("error preparing query DeleteDeliveriesAt: %w", err)
 	}
 	if q.deleteDeliveriesOfStmt, err = db.PrepareContext(ctx, deleteDeliveriesOf); err != nil {
 		return nil, fmt.Errorf("error preparing query DeleteDeliveriesOf: %w", err)
@@ -72,11 +126,23 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.deleteOccurrenceStmt, err = db.PrepareContext(ctx, deleteOccurrence); err != nil {
 		return nil, fmt.Errorf("error preparing query DeleteOccurrence: %w", err)
 	}
+	if q.deleteOccurrencesAtStmt, err = db.PrepareContext(ctx, deleteOccurrencesAt); err != nil {
+		return nil, fmt.Errorf("error preparing query DeleteOccurrencesAt: %w", err)
+	}
 	if q.deleteOccurrencesOfAppStmt, err = db.PrepareContext(ctx, deleteOccurrencesOfApp); err != nil {
 		return nil, fmt.Errorf("error preparing query DeleteOccurrencesOfApp: %w", err)
 	}
 	if q.deletePlacesOfAppStmt, err = db.PrepareContext(ctx, deletePlacesOfApp); err != nil {
 		return nil, fmt.Errorf("error preparing query DeletePlacesOfApp: %w", err)
+	}
+	if q.deletePublishURLsFromStmt, err = db.PrepareContext(ctx, deletePublishURLsFrom); err != nil {
+		return nil, fmt.Errorf("error preparing query DeletePublishURLsFrom: %w", err)
+	}
+	if q.deletePublishURLsToStmt, err = db.PrepareContext(ctx, deletePublishURLsTo); err != nil {
+		return nil, fmt.Errorf("error preparing query DeletePublishURLsTo: %w", err)
+	}
+	if q.deleteRunStmt, err = db.PrepareContext(ctx, deleteRun); err != nil {
+		return nil, fmt.Errorf("error preparing query DeleteRun: %w", err)
 	}
 	if q.deleteRunsStmt, err = db.PrepareContext(ctx, deleteRuns); err != nil {
 		return nil, fmt.Errorf("error preparing query DeleteRuns: %w", err)
@@ -87,6 +153,9 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.deleteWebhookStmt, err = db.PrepareContext(ctx, deleteWebhook); err != nil {
 		return nil, fmt.Errorf("error preparing query DeleteWebhook: %w", err)
 	}
+	if q.deleteWorkspaceStmt, err = db.PrepareContext(ctx, deleteWorkspace); err != nil {
+		return nil, fmt.Errorf("error preparing query DeleteWorkspace: %w", err)
+	}
 	if q.deliveriesExpiredBeforeStmt, err = db.PrepareContext(ctx, deliveriesExpiredBefore); err != nil {
 		return nil, fmt.Errorf("error preparing query DeliveriesExpiredBefore: %w", err)
 	}
@@ -96,8 +165,17 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.dueWebhooksStmt, err = db.PrepareContext(ctx, dueWebhooks); err != nil {
 		return nil, fmt.Errorf("error preparing query DueWebhooks: %w", err)
 	}
+	if q.endForgettingStmt, err = db.PrepareContext(ctx, endForgetting); err != nil {
+		return nil, fmt.Errorf("error preparing query EndForgetting: %w", err)
+	}
 	if q.endSubscriptionStmt, err = db.PrepareContext(ctx, endSubscription); err != nil {
 		return nil, fmt.Errorf("error preparing query EndSubscription: %w", err)
+	}
+	if q.eraseOccurrenceStmt, err = db.PrepareContext(ctx, eraseOccurrence); err != nil {
+		return nil, fmt.Errorf("error preparing query EraseOccurrence: %w", err)
+	}
+	if q.erasuresStmt, err = db.PrepareContext(ctx, erasures); err != nil {
+		return nil, fmt.Errorf("error preparing query Erasures: %w", err)
 	}
 	if q.expiredSubscriptionsStmt, err = db.PrepareContext(ctx, expiredSubscriptions); err != nil {
 		return nil, fmt.Errorf("error preparing query ExpiredSubscriptions: %w", err)
@@ -105,8 +183,23 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.finishDeliveryStmt, err = db.PrepareContext(ctx, finishDelivery); err != nil {
 		return nil, fmt.Errorf("error preparing query FinishDelivery: %w", err)
 	}
+	if q.firstPlaceFromStmt, err = db.PrepareContext(ctx, firstPlaceFrom); err != nil {
+		return nil, fmt.Errorf("error preparing query FirstPlaceFrom: %w", err)
+	}
 	if q.forgetSpentStmt, err = db.PrepareContext(ctx, forgetSpent); err != nil {
 		return nil, fmt.Errorf("error preparing query ForgetSpent: %w", err)
+	}
+	if q.forgettingStmt, err = db.PrepareContext(ctx, forgetting); err != nil {
+		return nil, fmt.Errorf("error preparing query Forgetting: %w", err)
+	}
+	if q.grantStmt, err = db.PrepareContext(ctx, grant); err != nil {
+		return nil, fmt.Errorf("error preparing query Grant: %w", err)
+	}
+	if q.handStmt, err = db.PrepareContext(ctx, hand); err != nil {
+		return nil, fmt.Errorf("error preparing query Hand: %w", err)
+	}
+	if q.handedStmt, err = db.PrepareContext(ctx, handed); err != nil {
+		return nil, fmt.Errorf("error preparing query Handed: %w", err)
 	}
 	if q.hastenWebhookStmt, err = db.PrepareContext(ctx, hastenWebhook); err != nil {
 		return nil, fmt.Errorf("error preparing query HastenWebhook: %w", err)
@@ -123,6 +216,9 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.keysStmt, err = db.PrepareContext(ctx, keys); err != nil {
 		return nil, fmt.Errorf("error preparing query Keys: %w", err)
 	}
+	if q.leasedDeliveriesStmt, err = db.PrepareContext(ctx, leasedDeliveries); err != nil {
+		return nil, fmt.Errorf("error preparing query LeasedDeliveries: %w", err)
+	}
 	if q.logStmt, err = db.PrepareContext(ctx, log); err != nil {
 		return nil, fmt.Errorf("error preparing query Log: %w", err)
 	}
@@ -138,6 +234,9 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.nextManifestVersionStmt, err = db.PrepareContext(ctx, nextManifestVersion); err != nil {
 		return nil, fmt.Errorf("error preparing query NextManifestVersion: %w", err)
 	}
+	if q.noteScrubbedStmt, err = db.PrepareContext(ctx, noteScrubbed); err != nil {
+		return nil, fmt.Errorf("error preparing query NoteScrubbed: %w", err)
+	}
 	if q.occurrenceStmt, err = db.PrepareContext(ctx, occurrence); err != nil {
 		return nil, fmt.Errorf("error preparing query Occurrence: %w", err)
 	}
@@ -147,11 +246,26 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.occurrencesAtStmt, err = db.PrepareContext(ctx, occurrencesAt); err != nil {
 		return nil, fmt.Errorf("error preparing query OccurrencesAt: %w", err)
 	}
+	if q.occurrencesThroughStmt, err = db.PrepareContext(ctx, occurrencesThrough); err != nil {
+		return nil, fmt.Errorf("error preparing query OccurrencesThrough: %w", err)
+	}
+	if q.occurrencesToStmt, err = db.PrepareContext(ctx, occurrencesTo); err != nil {
+		return nil, fmt.Errorf("error preparing query OccurrencesTo: %w", err)
+	}
 	if q.oldestOccurrencesStmt, err = db.PrepareContext(ctx, oldestOccurrences); err != nil {
 		return nil, fmt.Errorf("error preparing query OldestOccurrences: %w", err)
 	}
-	if q.postponeDeliveryStmt, err = db.PrepareContext(ctx, postponeDelivery); err != nil {
-		return nil, fmt.Errorf("error preparing query PostponeDelivery: %w", err)
+	if q.oweStmt, err = db.PrepareContext(ctx, owe); err != nil {
+		return nil, fmt.Errorf("error preparing query Owe: %w", err)
+	}
+	if q.oweTooStmt, err = db.PrepareContext(ctx, oweToo); err != nil {
+		return nil, fmt.Errorf("error preparing query OweToo: %w", err)
+	}
+	if q.owedStmt, err = db.PrepareContext(ctx, owed); err != nil {
+		return nil, fmt.Errorf("error preparing query Owed: %w", err)
+	}
+	if q.pickySubscriptionsToStmt, err = db.PrepareContext(ctx, pickySubscriptionsTo); err != nil {
+		return nil, fmt.Errorf("error preparing query PickySubscriptionsTo: %w", err)
 	}
 	if q.publishURLStmt, err = db.PrepareContext(ctx, publishURL); err != nil {
 		return nil, fmt.Errorf("error preparing query PublishURL: %w", err)
@@ -165,6 +279,9 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.putPublishURLStmt, err = db.PrepareContext(ctx, putPublishURL); err != nil {
 		return nil, fmt.Errorf("error preparing query PutPublishURL: %w", err)
 	}
+	if q.putReplayStmt, err = db.PrepareContext(ctx, putReplay); err != nil {
+		return nil, fmt.Errorf("error preparing query PutReplay: %w", err)
+	}
 	if q.putSubscriptionStmt, err = db.PrepareContext(ctx, putSubscription); err != nil {
 		return nil, fmt.Errorf("error preparing query PutSubscription: %w", err)
 	}
@@ -174,8 +291,38 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.queueDeliveryStmt, err = db.PrepareContext(ctx, queueDelivery); err != nil {
 		return nil, fmt.Errorf("error preparing query QueueDelivery: %w", err)
 	}
+	if q.refreshClaimedStmt, err = db.PrepareContext(ctx, refreshClaimed); err != nil {
+		return nil, fmt.Errorf("error preparing query RefreshClaimed: %w", err)
+	}
 	if q.refreshWebhookStmt, err = db.PrepareContext(ctx, refreshWebhook); err != nil {
 		return nil, fmt.Errorf("error preparing query RefreshWebhook: %w", err)
+	}
+	if q.releaseAppStmt, err = db.PrepareContext(ctx, releaseApp); err != nil {
+		return nil, fmt.Errorf("error preparing query ReleaseApp: %w", err)
+	}
+	if q.releaseConversationStmt, err = db.PrepareContext(ctx, releaseConversation); err != nil {
+		return nil, fmt.Errorf("error preparing query ReleaseConversation: %w", err)
+	}
+	if q.releaseDeliveryStmt, err = db.PrepareContext(ctx, releaseDelivery); err != nil {
+		return nil, fmt.Errorf("error preparing query ReleaseDelivery: %w", err)
+	}
+	if q.releaseHolderStmt, err = db.PrepareContext(ctx, releaseHolder); err != nil {
+		return nil, fmt.Errorf("error preparing query ReleaseHolder: %w", err)
+	}
+	if q.releasePlaceStmt, err = db.PrepareContext(ctx, releasePlace); err != nil {
+		return nil, fmt.Errorf("error preparing query ReleasePlace: %w", err)
+	}
+	if q.releasePlacesStmt, err = db.PrepareContext(ctx, releasePlaces); err != nil {
+		return nil, fmt.Errorf("error preparing query ReleasePlaces: %w", err)
+	}
+	if q.replayStmt, err = db.PrepareContext(ctx, replay); err != nil {
+		return nil, fmt.Errorf("error preparing query Replay: %w", err)
+	}
+	if q.replaysEverStmt, err = db.PrepareContext(ctx, replaysEver); err != nil {
+		return nil, fmt.Errorf("error preparing query ReplaysEver: %w", err)
+	}
+	if q.replaysOfStmt, err = db.PrepareContext(ctx, replaysOf); err != nil {
+		return nil, fmt.Errorf("error preparing query ReplaysOf: %w", err)
 	}
 	if q.retryDeliveryStmt, err = db.PrepareContext(ctx, retryDelivery); err != nil {
 		return nil, fmt.Errorf("error preparing query RetryDelivery: %w", err)
@@ -183,11 +330,23 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.revokeKeyStmt, err = db.PrepareContext(ctx, revokeKey); err != nil {
 		return nil, fmt.Errorf("error preparing query RevokeKey: %w", err)
 	}
+	if q.runAtStmt, err = db.PrepareContext(ctx, runAt); err != nil {
+		return nil, fmt.Errorf("error preparing query RunAt: %w", err)
+	}
+	if q.runsFromStmt, err = db.PrepareContext(ctx, runsFrom); err != nil {
+		return nil, fmt.Errorf("error preparing query RunsFrom: %w", err)
+	}
 	if q.runsOnStmt, err = db.PrepareContext(ctx, runsOn); err != nil {
 		return nil, fmt.Errorf("error preparing query RunsOn: %w", err)
 	}
 	if q.setLogStmt, err = db.PrepareContext(ctx, setLog); err != nil {
 		return nil, fmt.Errorf("error preparing query SetLog: %w", err)
+	}
+	if q.setTopicsStmt, err = db.PrepareContext(ctx, setTopics); err != nil {
+		return nil, fmt.Errorf("error preparing query SetTopics: %w", err)
+	}
+	if q.someSubscriptionsToStmt, err = db.PrepareContext(ctx, someSubscriptionsTo); err != nil {
+		return nil, fmt.Errorf("error preparing query SomeSubscriptionsTo: %w", err)
 	}
 	if q.spentStmt, err = db.PrepareContext(ctx, spent); err != nil {
 		return nil, fmt.Errorf("error preparing query Spent: %w", err)
@@ -197,6 +356,9 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	}
 	if q.subscriptionOfStmt, err = db.PrepareContext(ctx, subscriptionOf); err != nil {
 		return nil, fmt.Errorf("error preparing query SubscriptionOf: %w", err)
+	}
+	if q.subscriptionsBehindStmt, err = db.PrepareContext(ctx, subscriptionsBehind); err != nil {
+		return nil, fmt.Errorf("error preparing query SubscriptionsBehind: %w", err)
 	}
 	if q.subscriptionsEverStmt, err = db.PrepareContext(ctx, subscriptionsEver); err != nil {
 		return nil, fmt.Errorf("error preparing query SubscriptionsEver: %w", err)
@@ -216,11 +378,17 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.subscriptionsToStmt, err = db.PrepareContext(ctx, subscriptionsTo); err != nil {
 		return nil, fmt.Errorf("error preparing query SubscriptionsTo: %w", err)
 	}
+	if q.topicsAtStmt, err = db.PrepareContext(ctx, topicsAt); err != nil {
+		return nil, fmt.Errorf("error preparing query TopicsAt: %w", err)
+	}
 	if q.topicsBetweenStmt, err = db.PrepareContext(ctx, topicsBetween); err != nil {
 		return nil, fmt.Errorf("error preparing query TopicsBetween: %w", err)
 	}
 	if q.webhookStmt, err = db.PrepareContext(ctx, webhook); err != nil {
 		return nil, fmt.Errorf("error preparing query Webhook: %w", err)
+	}
+	if q.webhooksForStmt, err = db.PrepareContext(ctx, webhooksFor); err != nil {
+		return nil, fmt.Errorf("error preparing query WebhooksFor: %w", err)
 	}
 	if q.webhooksOfAppStmt, err = db.PrepareContext(ctx, webhooksOfApp); err != nil {
 		return nil, fmt.Errorf("error preparing query WebhooksOfApp: %w", err)
@@ -228,17 +396,31 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.webhooksOfEventStmt, err = db.PrepareContext(ctx, webhooksOfEvent); err != nil {
 		return nil, fmt.Errorf("error preparing query WebhooksOfEvent: %w", err)
 	}
+	if q.webhooksOfPrincipalStmt, err = db.PrepareContext(ctx, webhooksOfPrincipal); err != nil {
+		return nil, fmt.Errorf("error preparing query WebhooksOfPrincipal: %w", err)
+	}
 	if q.webhooksOfUserStmt, err = db.PrepareContext(ctx, webhooksOfUser); err != nil {
 		return nil, fmt.Errorf("error preparing query WebhooksOfUser: %w", err)
 	}
 	if q.webhooksToStmt, err = db.PrepareContext(ctx, webhooksTo); err != nil {
 		return nil, fmt.Errorf("error preparing query WebhooksTo: %w", err)
 	}
+	if q.workspaceStmt, err = db.PrepareContext(ctx, workspace); err != nil {
+		return nil, fmt.Errorf("error preparing query Workspace: %w", err)
+	}
+	if q.workspaceOfStmt, err = db.PrepareContext(ctx, workspaceOf); err != nil {
+		return nil, fmt.Errorf("error preparing query WorkspaceOf: %w", err)
+	}
 	return &q, nil
 }
 
 func (q *Queries) Close() error {
 	var err error
+	if q.addRunStmt != nil {
+		if cerr := q.addRunStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing addRunStmt: %w", cerr)
+		}
+	}
 	if q.addSpentStmt != nil {
 		if cerr := q.addSpentStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing addSpentStmt: %w", cerr)
@@ -247,6 +429,16 @@ func (q *Queries) Close() error {
 	if q.advanceStmt != nil {
 		if cerr := q.advanceStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing advanceStmt: %w", cerr)
+		}
+	}
+	if q.advanceReplayStmt != nil {
+		if cerr := q.advanceReplayStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing advanceReplayStmt: %w", cerr)
+		}
+	}
+	if q.anythingOwedStmt != nil {
+		if cerr := q.anythingOwedStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing anythingOwedStmt: %w", cerr)
 		}
 	}
 	if q.appStmt != nil {
@@ -259,6 +451,16 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing appsStmt: %w", cerr)
 		}
 	}
+	if q.beginForgettingStmt != nil {
+		if cerr := q.beginForgettingStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing beginForgettingStmt: %w", cerr)
+		}
+	}
+	if q.claimDeliveryStmt != nil {
+		if cerr := q.claimDeliveryStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing claimDeliveryStmt: %w", cerr)
+		}
+	}
 	if q.conversationStmt != nil {
 		if cerr := q.conversationStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing conversationStmt: %w", cerr)
@@ -269,9 +471,29 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing conversationOfStmt: %w", cerr)
 		}
 	}
+	if q.conversationsOfUserStmt != nil {
+		if cerr := q.conversationsOfUserStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing conversationsOfUserStmt: %w", cerr)
+		}
+	}
 	if q.conversationsSeenBeforeStmt != nil {
 		if cerr := q.conversationsSeenBeforeStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing conversationsSeenBeforeStmt: %w", cerr)
+		}
+	}
+	if q.countConversationsStmt != nil {
+		if cerr := q.countConversationsStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing countConversationsStmt: %w", cerr)
+		}
+	}
+	if q.countErasureStmt != nil {
+		if cerr := q.countErasureStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing countErasureStmt: %w", cerr)
+		}
+	}
+	if q.countGrantsStmt != nil {
+		if cerr := q.countGrantsStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing countGrantsStmt: %w", cerr)
 		}
 	}
 	if q.countPublishURLsStmt != nil {
@@ -284,9 +506,44 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing countSubscriptionsStmt: %w", cerr)
 		}
 	}
+	if q.countSubscriptionsOfAppStmt != nil {
+		if cerr := q.countSubscriptionsOfAppStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing countSubscriptionsOfAppStmt: %w", cerr)
+		}
+	}
+	if q.countSubscriptionsOfUserStmt != nil {
+		if cerr := q.countSubscriptionsOfUserStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing countSubscriptionsOfUserStmt: %w", cerr)
+		}
+	}
+	if q.countSubscriptionsToStmt != nil {
+		if cerr := q.countSubscriptionsToStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing countSubscriptionsToStmt: %w", cerr)
+		}
+	}
+	if q.countSubscriptionsUpToStmt != nil {
+		if cerr := q.countSubscriptionsUpToStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing countSubscriptionsUpToStmt: %w", cerr)
+		}
+	}
+	if q.countTakersStmt != nil {
+		if cerr := q.countTakersStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing countTakersStmt: %w", cerr)
+		}
+	}
+	if q.countWorkspacesStmt != nil {
+		if cerr := q.countWorkspacesStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing countWorkspacesStmt: %w", cerr)
+		}
+	}
 	if q.createAppStmt != nil {
 		if cerr := q.createAppStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing createAppStmt: %w", cerr)
+		}
+	}
+	if q.createGrantStmt != nil {
+		if cerr := q.createGrantStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing createGrantStmt: %w", cerr)
 		}
 	}
 	if q.createKeyStmt != nil {
@@ -299,6 +556,11 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing createLogStmt: %w", cerr)
 		}
 	}
+	if q.createWorkspaceStmt != nil {
+		if cerr := q.createWorkspaceStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing createWorkspaceStmt: %w", cerr)
+		}
+	}
 	if q.deleteAppStmt != nil {
 		if cerr := q.deleteAppStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing deleteAppStmt: %w", cerr)
@@ -307,6 +569,11 @@ func (q *Queries) Close() error {
 	if q.deleteConversationStmt != nil {
 		if cerr := q.deleteConversationStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing deleteConversationStmt: %w", cerr)
+		}
+	}
+	if q.deleteDeliveriesAtStmt != nil {
+		if cerr := q.deleteDeliveriesAtStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing deleteDeliveriesAtStmt: %w", cerr)
 		}
 	}
 	if q.deleteDeliveriesOfStmt != nil {
@@ -319,6 +586,11 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing deleteOccurrenceStmt: %w", cerr)
 		}
 	}
+	if q.deleteOccurrencesAtStmt != nil {
+		if cerr := q.deleteOccurrencesAtStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing deleteOccurrencesAtStmt: %w", cerr)
+		}
+	}
 	if q.deleteOccurrencesOfAppStmt != nil {
 		if cerr := q.deleteOccurrencesOfAppStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing deleteOccurrencesOfAppStmt: %w", cerr)
@@ -327,6 +599,21 @@ func (q *Queries) Close() error {
 	if q.deletePlacesOfAppStmt != nil {
 		if cerr := q.deletePlacesOfAppStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing deletePlacesOfAppStmt: %w", cerr)
+		}
+	}
+	if q.deletePublishURLsFromStmt != nil {
+		if cerr := q.deletePublishURLsFromStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing deletePublishURLsFromStmt: %w", cerr)
+		}
+	}
+	if q.deletePublishURLsToStmt != nil {
+		if cerr := q.deletePublishURLsToStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing deletePublishURLsToStmt: %w", cerr)
+		}
+	}
+	if q.deleteRunStmt != nil {
+		if cerr := q.deleteRunStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing deleteRunStmt: %w", cerr)
 		}
 	}
 	if q.deleteRunsStmt != nil {
@@ -344,6 +631,11 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing deleteWebhookStmt: %w", cerr)
 		}
 	}
+	if q.deleteWorkspaceStmt != nil {
+		if cerr := q.deleteWorkspaceStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing deleteWorkspaceStmt: %w", cerr)
+		}
+	}
 	if q.deliveriesExpiredBeforeStmt != nil {
 		if cerr := q.deliveriesExpiredBeforeStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing deliveriesExpiredBeforeStmt: %w", cerr)
@@ -359,9 +651,24 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing dueWebhooksStmt: %w", cerr)
 		}
 	}
+	if q.endForgettingStmt != nil {
+		if cerr := q.endForgettingStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing endForgettingStmt: %w", cerr)
+		}
+	}
 	if q.endSubscriptionStmt != nil {
 		if cerr := q.endSubscriptionStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing endSubscriptionStmt: %w", cerr)
+		}
+	}
+	if q.eraseOccurrenceStmt != nil {
+		if cerr := q.eraseOccurrenceStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing eraseOccurrenceStmt: %w", cerr)
+		}
+	}
+	if q.erasuresStmt != nil {
+		if cerr := q.erasuresStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing erasuresStmt: %w", cerr)
 		}
 	}
 	if q.expiredSubscriptionsStmt != nil {
@@ -374,9 +681,34 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing finishDeliveryStmt: %w", cerr)
 		}
 	}
+	if q.firstPlaceFromStmt != nil {
+		if cerr := q.firstPlaceFromStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing firstPlaceFromStmt: %w", cerr)
+		}
+	}
 	if q.forgetSpentStmt != nil {
 		if cerr := q.forgetSpentStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing forgetSpentStmt: %w", cerr)
+		}
+	}
+	if q.forgettingStmt != nil {
+		if cerr := q.forgettingStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing forgettingStmt: %w", cerr)
+		}
+	}
+	if q.grantStmt != nil {
+		if cerr := q.grantStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing grantStmt: %w", cerr)
+		}
+	}
+	if q.handStmt != nil {
+		if cerr := q.handStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing handStmt: %w", cerr)
+		}
+	}
+	if q.handedStmt != nil {
+		if cerr := q.handedStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing handedStmt: %w", cerr)
 		}
 	}
 	if q.hastenWebhookStmt != nil {
@@ -404,6 +736,11 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing keysStmt: %w", cerr)
 		}
 	}
+	if q.leasedDeliveriesStmt != nil {
+		if cerr := q.leasedDeliveriesStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing leasedDeliveriesStmt: %w", cerr)
+		}
+	}
 	if q.logStmt != nil {
 		if cerr := q.logStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing logStmt: %w", cerr)
@@ -429,6 +766,11 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing nextManifestVersionStmt: %w", cerr)
 		}
 	}
+	if q.noteScrubbedStmt != nil {
+		if cerr := q.noteScrubbedStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing noteScrubbedStmt: %w", cerr)
+		}
+	}
 	if q.occurrenceStmt != nil {
 		if cerr := q.occurrenceStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing occurrenceStmt: %w", cerr)
@@ -444,14 +786,39 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing occurrencesAtStmt: %w", cerr)
 		}
 	}
+	if q.occurrencesThroughStmt != nil {
+		if cerr := q.occurrencesThroughStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing occurrencesThroughStmt: %w", cerr)
+		}
+	}
+	if q.occurrencesToStmt != nil {
+		if cerr := q.occurrencesToStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing occurrencesToStmt: %w", cerr)
+		}
+	}
 	if q.oldestOccurrencesStmt != nil {
 		if cerr := q.oldestOccurrencesStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing oldestOccurrencesStmt: %w", cerr)
 		}
 	}
-	if q.postponeDeliveryStmt != nil {
-		if cerr := q.postponeDeliveryStmt.Close(); cerr != nil {
-			err = fmt.Errorf("error closing postponeDeliveryStmt: %w", cerr)
+	if q.oweStmt != nil {
+		if cerr := q.oweStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing oweStmt: %w", cerr)
+		}
+	}
+	if q.oweTooStmt != nil {
+		if cerr := q.oweTooStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing oweTooStmt: %w", cerr)
+		}
+	}
+	if q.owedStmt != nil {
+		if cerr := q.owedStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing owedStmt: %w", cerr)
+		}
+	}
+	if q.pickySubscriptionsToStmt != nil {
+		if cerr := q.pickySubscriptionsToStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing pickySubscriptionsToStmt: %w", cerr)
 		}
 	}
 	if q.publishURLStmt != nil {
@@ -474,6 +841,11 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing putPublishURLStmt: %w", cerr)
 		}
 	}
+	if q.putReplayStmt != nil {
+		if cerr := q.putReplayStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing putReplayStmt: %w", cerr)
+		}
+	}
 	if q.putSubscriptionStmt != nil {
 		if cerr := q.putSubscriptionStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing putSubscriptionStmt: %w", cerr)
@@ -489,9 +861,59 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing queueDeliveryStmt: %w", cerr)
 		}
 	}
+	if q.refreshClaimedStmt != nil {
+		if cerr := q.refreshClaimedStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing refreshClaimedStmt: %w", cerr)
+		}
+	}
 	if q.refreshWebhookStmt != nil {
 		if cerr := q.refreshWebhookStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing refreshWebhookStmt: %w", cerr)
+		}
+	}
+	if q.releaseAppStmt != nil {
+		if cerr := q.releaseAppStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing releaseAppStmt: %w", cerr)
+		}
+	}
+	if q.releaseConversationStmt != nil {
+		if cerr := q.releaseConversationStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing releaseConversationStmt: %w", cerr)
+		}
+	}
+	if q.releaseDeliveryStmt != nil {
+		if cerr := q.releaseDeliveryStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing releaseDeliveryStmt: %w", cerr)
+		}
+	}
+	if q.releaseHolderStmt != nil {
+		if cerr := q.releaseHolderStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing releaseHolderStmt: %w", cerr)
+		}
+	}
+	if q.releasePlaceStmt != nil {
+		if cerr := q.releasePlaceStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing releasePlaceStmt: %w", cerr)
+		}
+	}
+	if q.releasePlacesStmt != nil {
+		if cerr := q.releasePlacesStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing releasePlacesStmt: %w", cerr)
+		}
+	}
+	if q.replayStmt != nil {
+		if cerr := q.replayStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing replayStmt: %w", cerr)
+		}
+	}
+	if q.replaysEverStmt != nil {
+		if cerr := q.replaysEverStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing replaysEverStmt: %w", cerr)
+		}
+	}
+	if q.replaysOfStmt != nil {
+		if cerr := q.replaysOfStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing replaysOfStmt: %w", cerr)
 		}
 	}
 	if q.retryDeliveryStmt != nil {
@@ -504,6 +926,16 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing revokeKeyStmt: %w", cerr)
 		}
 	}
+	if q.runAtStmt != nil {
+		if cerr := q.runAtStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing runAtStmt: %w", cerr)
+		}
+	}
+	if q.runsFromStmt != nil {
+		if cerr := q.runsFromStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing runsFromStmt: %w", cerr)
+		}
+	}
 	if q.runsOnStmt != nil {
 		if cerr := q.runsOnStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing runsOnStmt: %w", cerr)
@@ -512,6 +944,16 @@ func (q *Queries) Close() error {
 	if q.setLogStmt != nil {
 		if cerr := q.setLogStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing setLogStmt: %w", cerr)
+		}
+	}
+	if q.setTopicsStmt != nil {
+		if cerr := q.setTopicsStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing setTopicsStmt: %w", cerr)
+		}
+	}
+	if q.someSubscriptionsToStmt != nil {
+		if cerr := q.someSubscriptionsToStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing someSubscriptionsToStmt: %w", cerr)
 		}
 	}
 	if q.spentStmt != nil {
@@ -527,6 +969,11 @@ func (q *Queries) Close() error {
 	if q.subscriptionOfStmt != nil {
 		if cerr := q.subscriptionOfStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing subscriptionOfStmt: %w", cerr)
+		}
+	}
+	if q.subscriptionsBehindStmt != nil {
+		if cerr := q.subscriptionsBehindStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing subscriptionsBehindStmt: %w", cerr)
 		}
 	}
 	if q.subscriptionsEverStmt != nil {
@@ -559,6 +1006,11 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing subscriptionsToStmt: %w", cerr)
 		}
 	}
+	if q.topicsAtStmt != nil {
+		if cerr := q.topicsAtStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing topicsAtStmt: %w", cerr)
+		}
+	}
 	if q.topicsBetweenStmt != nil {
 		if cerr := q.topicsBetweenStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing topicsBetweenStmt: %w", cerr)
@@ -567,6 +1019,11 @@ func (q *Queries) Close() error {
 	if q.webhookStmt != nil {
 		if cerr := q.webhookStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing webhookStmt: %w", cerr)
+		}
+	}
+	if q.webhooksForStmt != nil {
+		if cerr := q.webhooksForStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing webhooksForStmt: %w", cerr)
 		}
 	}
 	if q.webhooksOfAppStmt != nil {
@@ -579,6 +1036,11 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing webhooksOfEventStmt: %w", cerr)
 		}
 	}
+	if q.webhooksOfPrincipalStmt != nil {
+		if cerr := q.webhooksOfPrincipalStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing webhooksOfPrincipalStmt: %w", cerr)
+		}
+	}
 	if q.webhooksOfUserStmt != nil {
 		if cerr := q.webhooksOfUserStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing webhooksOfUserStmt: %w", cerr)
@@ -587,6 +1049,16 @@ func (q *Queries) Close() error {
 	if q.webhooksToStmt != nil {
 		if cerr := q.webhooksToStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing webhooksToStmt: %w", cerr)
+		}
+	}
+	if q.workspaceStmt != nil {
+		if cerr := q.workspaceStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing workspaceStmt: %w", cerr)
+		}
+	}
+	if q.workspaceOfStmt != nil {
+		if cerr := q.workspaceOfStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing workspaceOfStmt: %w", cerr)
 		}
 	}
 	return err
@@ -628,151 +1100,269 @@ func (q *Queries) queryRow(ctx context.Context, stmt *sql.Stmt, query string, ar
 type Queries struct {
 	db                                 DBTX
 	tx                                 *sql.Tx
+	addRunStmt                         *sql.Stmt
 	addSpentStmt                       *sql.Stmt
 	advanceStmt                        *sql.Stmt
+	advanceReplayStmt                  *sql.Stmt
+	anythingOwedStmt                   *sql.Stmt
 	appStmt                            *sql.Stmt
 	appsStmt                           *sql.Stmt
+	beginForgettingStmt                *sql.Stmt
+	claimDeliveryStmt                  *sql.Stmt
 	conversationStmt                   *sql.Stmt
 	conversationOfStmt                 *sql.Stmt
+	conversationsOfUserStmt            *sql.Stmt
 	conversationsSeenBeforeStmt        *sql.Stmt
+	countConversationsStmt             *sql.Stmt
+	countErasureStmt                   *sql.Stmt
+	countGrantsStmt                    *sql.Stmt
 	countPublishURLsStmt               *sql.Stmt
 	countSubscriptionsStmt             *sql.Stmt
+	countSubscriptionsOfAppStmt        *sql.Stmt
+	countSubscriptionsOfUserStmt       *sql.Stmt
+	countSubscriptionsToStmt           *sql.Stmt
+	countSubscriptionsUpToStmt         *sql.Stmt
+	countTakersStmt                    *sql.Stmt
+	countWorkspacesStmt                *sql.Stmt
 	createAppStmt                      *sql.Stmt
+	createGrantStmt                    *sql.Stmt
 	createKeyStmt                      *sql.Stmt
 	createLogStmt                      *sql.Stmt
+	createWorkspaceStmt                *sql.Stmt
 	deleteAppStmt                      *sql.Stmt
 	deleteConversationStmt             *sql.Stmt
+	deleteDeliveriesAtStmt             *sql.Stmt
 	deleteDeliveriesOfStmt             *sql.Stmt
 	deleteOccurrenceStmt               *sql.Stmt
+	deleteOccurrencesAtStmt            *sql.Stmt
 	deleteOccurrencesOfAppStmt         *sql.Stmt
 	deletePlacesOfAppStmt              *sql.Stmt
+	deletePublishURLsFromStmt          *sql.Stmt
+	deletePublishURLsToStmt            *sql.Stmt
+	deleteRunStmt                      *sql.Stmt
 	deleteRunsStmt                     *sql.Stmt
 	deleteSubscriptionsEndedBeforeStmt *sql.Stmt
 	deleteWebhookStmt                  *sql.Stmt
+	deleteWorkspaceStmt                *sql.Stmt
 	deliveriesExpiredBeforeStmt        *sql.Stmt
 	dueDeliveriesStmt                  *sql.Stmt
 	dueWebhooksStmt                    *sql.Stmt
+	endForgettingStmt                  *sql.Stmt
 	endSubscriptionStmt                *sql.Stmt
+	eraseOccurrenceStmt                *sql.Stmt
+	erasuresStmt                       *sql.Stmt
 	expiredSubscriptionsStmt           *sql.Stmt
 	finishDeliveryStmt                 *sql.Stmt
+	firstPlaceFromStmt                 *sql.Stmt
 	forgetSpentStmt                    *sql.Stmt
+	forgettingStmt                     *sql.Stmt
+	grantStmt                          *sql.Stmt
+	handStmt                           *sql.Stmt
+	handedStmt                         *sql.Stmt
 	hastenWebhookStmt                  *sql.Stmt
 	idleWebhooksExpiredBeforeStmt      *sql.Stmt
 	keyStmt                            *sql.Stmt
 	keyTakenStmt                       *sql.Stmt
 	keysStmt                           *sql.Stmt
+	leasedDeliveriesStmt               *sql.Stmt
 	logStmt                            *sql.Stmt
 	manifestStmt                       *sql.Stmt
 	manifestVersionStmt                *sql.Stmt
 	nextDueStmt                        *sql.Stmt
 	nextManifestVersionStmt            *sql.Stmt
+	noteScrubbedStmt                   *sql.Stmt
 	occurrenceStmt                     *sql.Stmt
 	occurrenceOfStmt                   *sql.Stmt
 	occurrencesAtStmt                  *sql.Stmt
+	occurrencesThroughStmt             *sql.Stmt
+	occurrencesToStmt                  *sql.Stmt
 	oldestOccurrencesStmt              *sql.Stmt
-	postponeDeliveryStmt               *sql.Stmt
+	oweStmt                            *sql.Stmt
+	oweTooStmt                         *sql.Stmt
+	owedStmt                           *sql.Stmt
+	pickySubscriptionsToStmt           *sql.Stmt
 	publishURLStmt                     *sql.Stmt
 	putConversationStmt                *sql.Stmt
 	putManifestStmt                    *sql.Stmt
 	putPublishURLStmt                  *sql.Stmt
+	putReplayStmt                      *sql.Stmt
 	putSubscriptionStmt                *sql.Stmt
 	putWebhookStmt                     *sql.Stmt
 	queueDeliveryStmt                  *sql.Stmt
+	refreshClaimedStmt                 *sql.Stmt
 	refreshWebhookStmt                 *sql.Stmt
+	releaseAppStmt                     *sql.Stmt
+	releaseConversationStmt            *sql.Stmt
+	releaseDeliveryStmt                *sql.Stmt
+	releaseHolderStmt                  *sql.Stmt
+	releasePlaceStmt                   *sql.Stmt
+	releasePlacesStmt                  *sql.Stmt
+	replayStmt                         *sql.Stmt
+	replaysEverStmt                    *sql.Stmt
+	replaysOfStmt                      *sql.Stmt
 	retryDeliveryStmt                  *sql.Stmt
 	revokeKeyStmt                      *sql.Stmt
+	runAtStmt                          *sql.Stmt
+	runsFromStmt                       *sql.Stmt
 	runsOnStmt                         *sql.Stmt
 	setLogStmt                         *sql.Stmt
+	setTopicsStmt                      *sql.Stmt
+	someSubscriptionsToStmt            *sql.Stmt
 	spentStmt                          *sql.Stmt
 	subscriptionStmt                   *sql.Stmt
 	subscriptionOfStmt                 *sql.Stmt
+	subscriptionsBehindStmt            *sql.Stmt
 	subscriptionsEverStmt              *sql.Stmt
 	subscriptionsOfStmt                *sql.Stmt
 	subscriptionsOfAppStmt             *sql.Stmt
 	subscriptionsOfEventStmt           *sql.Stmt
 	subscriptionsOfUserStmt            *sql.Stmt
 	subscriptionsToStmt                *sql.Stmt
+	topicsAtStmt                       *sql.Stmt
 	topicsBetweenStmt                  *sql.Stmt
 	webhookStmt                        *sql.Stmt
+	webhooksForStmt                    *sql.Stmt
 	webhooksOfAppStmt                  *sql.Stmt
 	webhooksOfEventStmt                *sql.Stmt
+	webhooksOfPrincipalStmt            *sql.Stmt
 	webhooksOfUserStmt                 *sql.Stmt
 	webhooksToStmt                     *sql.Stmt
+	workspaceStmt                      *sql.Stmt
+	workspaceOfStmt                    *sql.Stmt
 }
 
 func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 	return &Queries{
 		db:                                 tx,
 		tx:                                 tx,
+		addRunStmt:                         q.addRunStmt,
 		addSpentStmt:                       q.addSpentStmt,
 		advanceStmt:                        q.advanceStmt,
+		advanceReplayStmt:                  q.advanceReplayStmt,
+		anythingOwedStmt:                   q.anythingOwedStmt,
 		appStmt:                            q.appStmt,
 		appsStmt:                           q.appsStmt,
+		beginForgettingStmt:                q.beginForgettingStmt,
+		claimDeliveryStmt:                  q.claimDeliveryStmt,
 		conversationStmt:                   q.conversationStmt,
 		conversationOfStmt:                 q.conversationOfStmt,
+		conversationsOfUserStmt:            q.conversationsOfUserStmt,
 		conversationsSeenBeforeStmt:        q.conversationsSeenBeforeStmt,
+		countConversationsStmt:             q.countConversationsStmt,
+		countErasureStmt:                   q.countErasureStmt,
+		countGrantsStmt:                    q.countGrantsStmt,
 		countPublishURLsStmt:               q.countPublishURLsStmt,
 		countSubscriptionsStmt:             q.countSubscriptionsStmt,
+		countSubscriptionsOfAppStmt:        q.countSubscriptionsOfAppStmt,
+		countSubscriptionsOfUserStmt:       q.countSubscriptionsOfUserStmt,
+		countSubscriptionsToStmt:           q.countSubscriptionsToStmt,
+		countSubscriptionsUpToStmt:         q.countSubscriptionsUpToStmt,
+		countTakersStmt:                    q.countTakersStmt,
+		countWorkspacesStmt:                q.countWorkspacesStmt,
 		createAppStmt:                      q.createAppStmt,
+		createGrantStmt:                    q.createGrantStmt,
 		createKeyStmt:                      q.createKeyStmt,
 		createLogStmt:                      q.createLogStmt,
+		createWorkspaceStmt:                q.createWorkspaceStmt,
 		deleteAppStmt:                      q.deleteAppStmt,
 		deleteConversationStmt:             q.deleteConversationStmt,
+		deleteDeliveriesAtStmt:             q.deleteDeliveriesAtStmt,
 		deleteDeliveriesOfStmt:             q.deleteDeliveriesOfStmt,
 		deleteOccurrenceStmt:               q.deleteOccurrenceStmt,
+		deleteOccurrencesAtStmt:            q.deleteOccurrencesAtStmt,
 		deleteOccurrencesOfAppStmt:         q.deleteOccurrencesOfAppStmt,
 		deletePlacesOfAppStmt:              q.deletePlacesOfAppStmt,
+		deletePublishURLsFromStmt:          q.deletePublishURLsFromStmt,
+		deletePublishURLsToStmt:            q.deletePublishURLsToStmt,
+		deleteRunStmt:                      q.deleteRunStmt,
 		deleteRunsStmt:                     q.deleteRunsStmt,
 		deleteSubscriptionsEndedBeforeStmt: q.deleteSubscriptionsEndedBeforeStmt,
 		deleteWebhookStmt:                  q.deleteWebhookStmt,
+		deleteWorkspaceStmt:                q.deleteWorkspaceStmt,
 		deliveriesExpiredBeforeStmt:        q.deliveriesExpiredBeforeStmt,
 		dueDeliveriesStmt:                  q.dueDeliveriesStmt,
 		dueWebhooksStmt:                    q.dueWebhooksStmt,
+		endForgettingStmt:                  q.endForgettingStmt,
 		endSubscriptionStmt:                q.endSubscriptionStmt,
+		eraseOccurrenceStmt:                q.eraseOccurrenceStmt,
+		erasuresStmt:                       q.erasuresStmt,
 		expiredSubscriptionsStmt:           q.expiredSubscriptionsStmt,
 		finishDeliveryStmt:                 q.finishDeliveryStmt,
+		firstPlaceFromStmt:                 q.firstPlaceFromStmt,
 		forgetSpentStmt:                    q.forgetSpentStmt,
+		forgettingStmt:                     q.forgettingStmt,
+		grantStmt:                          q.grantStmt,
+		handStmt:                           q.handStmt,
+		handedStmt:                         q.handedStmt,
 		hastenWebhookStmt:                  q.hastenWebhookStmt,
 		idleWebhooksExpiredBeforeStmt:      q.idleWebhooksExpiredBeforeStmt,
 		keyStmt:                            q.keyStmt,
 		keyTakenStmt:                       q.keyTakenStmt,
 		keysStmt:                           q.keysStmt,
+		leasedDeliveriesStmt:               q.leasedDeliveriesStmt,
 		logStmt:                            q.logStmt,
 		manifestStmt:                       q.manifestStmt,
 		manifestVersionStmt:                q.manifestVersionStmt,
 		nextDueStmt:                        q.nextDueStmt,
 		nextManifestVersionStmt:            q.nextManifestVersionStmt,
+		noteScrubbedStmt:                   q.noteScrubbedStmt,
 		occurrenceStmt:                     q.occurrenceStmt,
 		occurrenceOfStmt:                   q.occurrenceOfStmt,
 		occurrencesAtStmt:                  q.occurrencesAtStmt,
+		occurrencesThroughStmt:             q.occurrencesThroughStmt,
+		occurrencesToStmt:                  q.occurrencesToStmt,
 		oldestOccurrencesStmt:              q.oldestOccurrencesStmt,
-		postponeDeliveryStmt:               q.postponeDeliveryStmt,
+		oweStmt:                            q.oweStmt,
+		oweTooStmt:                         q.oweTooStmt,
+		owedStmt:                           q.owedStmt,
+		pickySubscriptionsToStmt:           q.pickySubscriptionsToStmt,
 		publishURLStmt:                     q.publishURLStmt,
 		putConversationStmt:                q.putConversationStmt,
 		putManifestStmt:                    q.putManifestStmt,
 		putPublishURLStmt:                  q.putPublishURLStmt,
+		putReplayStmt:                      q.putReplayStmt,
 		putSubscriptionStmt:                q.putSubscriptionStmt,
 		putWebhookStmt:                     q.putWebhookStmt,
 		queueDeliveryStmt:                  q.queueDeliveryStmt,
+		refreshClaimedStmt:                 q.refreshClaimedStmt,
 		refreshWebhookStmt:                 q.refreshWebhookStmt,
+		releaseAppStmt:                     q.releaseAppStmt,
+		releaseConversationStmt:            q.releaseConversationStmt,
+		releaseDeliveryStmt:                q.releaseDeliveryStmt,
+		releaseHolderStmt:                  q.releaseHolderStmt,
+		releasePlaceStmt:                   q.releasePlaceStmt,
+		releasePlacesStmt:                  q.releasePlacesStmt,
+		replayStmt:                         q.replayStmt,
+		replaysEverStmt:                    q.replaysEverStmt,
+		replaysOfStmt:                      q.replaysOfStmt,
 		retryDeliveryStmt:                  q.retryDeliveryStmt,
 		revokeKeyStmt:                      q.revokeKeyStmt,
+		runAtStmt:                          q.runAtStmt,
+		runsFromStmt:                       q.runsFromStmt,
 		runsOnStmt:                         q.runsOnStmt,
 		setLogStmt:                         q.setLogStmt,
+		setTopicsStmt:                      q.setTopicsStmt,
+		someSubscriptionsToStmt:            q.someSubscriptionsToStmt,
 		spentStmt:                          q.spentStmt,
 		subscriptionStmt:                   q.subscriptionStmt,
 		subscriptionOfStmt:                 q.subscriptionOfStmt,
+		subscriptionsBehindStmt:            q.subscriptionsBehindStmt,
 		subscriptionsEverStmt:              q.subscriptionsEverStmt,
 		subscriptionsOfStmt:                q.subscriptionsOfStmt,
 		subscriptionsOfAppStmt:             q.subscriptionsOfAppStmt,
 		subscriptionsOfEventStmt:           q.subscriptionsOfEventStmt,
 		subscriptionsOfUserStmt:            q.subscriptionsOfUserStmt,
 		subscriptionsToStmt:                q.subscriptionsToStmt,
+		topicsAtStmt:                       q.topicsAtStmt,
 		topicsBetweenStmt:                  q.topicsBetweenStmt,
 		webhookStmt:                        q.webhookStmt,
+		webhooksForStmt:                    q.webhooksForStmt,
 		webhooksOfAppStmt:                  q.webhooksOfAppStmt,
 		webhooksOfEventStmt:                q.webhooksOfEventStmt,
+		webhooksOfPrincipalStmt:            q.webhooksOfPrincipalStmt,
 		webhooksOfUserStmt:                 q.webhooksOfUserStmt,
 		webhooksToStmt:                     q.webhooksToStmt,
+		workspaceStmt:                      q.workspaceStmt,
+		workspaceOfStmt:                    q.workspaceOfStmt,
 	}
 }

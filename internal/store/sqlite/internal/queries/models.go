@@ -16,18 +16,19 @@ type App struct {
 }
 
 type Conversation struct {
-	N         int64
-	ID        string
-	App       string
-	Harness   string
-	Client    string
-	Version   string
-	Kind      string
-	UserID    string
-	Thread    string
-	Position  int64
-	CreatedAt int64
-	SeenAt    int64
+	N            int64
+	ID           string
+	App          string
+	Harness      string
+	Client       string
+	Version      string
+	Kind         string
+	UserID       string
+	Thread       string
+	Position     int64
+	CreatedAt    int64
+	SeenAt       int64
+	HandingUntil int64
 }
 
 type Delivery struct {
@@ -36,6 +37,28 @@ type Delivery struct {
 	Attempts int64
 	NextAt   int64
 	Error    string
+	Claim    int64
+	Leased   bool
+}
+
+type Erasure struct {
+	ID       int64
+	Made     int64
+	Scrubbed int64
+}
+
+type Forgetting struct {
+	App    string
+	UserID string
+}
+
+type Grant struct {
+	N           int64
+	ID          string
+	Workspace   string
+	Agent       string
+	DisplayName string
+	CreatedAt   int64
 }
 
 type Key struct {
@@ -78,6 +101,12 @@ type Occurrence struct {
 	At        int64
 }
 
+type Owed struct {
+	Seq          int64
+	Holder       string
+	Conversation string
+}
+
 type PublishUrl struct {
 	N         int64
 	ID        string
@@ -88,6 +117,15 @@ type PublishUrl struct {
 	Topic     string
 	CreatedAt int64
 	RevokedAt int64
+}
+
+type Replay struct {
+	N            int64
+	Subscription string
+	Conversation string
+	FromSeq      int64
+	AfterSeq     int64
+	UntilSeq     int64
 }
 
 type Spent struct {
@@ -145,4 +183,13 @@ type Webhook struct {
 	FailedSince    int64
 	Suspended      bool
 	DueAt          sql.NullInt64
+}
+
+type Workspace struct {
+	N         int64
+	ID        string
+	App       string
+	UserID    string
+	Name      string
+	CreatedAt int64
 }

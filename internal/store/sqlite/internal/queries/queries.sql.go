@@ -10,6 +10,27 @@ import (
 	"database/sql"
 )
 
+const addRun = `-- name: AddRun :exec
+INSERT INTO topic_places (app, topic, last, earlier) VALUES (?, ?, ?, ?)
+`
+
+type AddRunParams struct {
+	App     string
+	Topic   string
+	Last    int64
+	Earlier []byte
+}
+
+func (q *Queries) AddRun(ctx context.Context, arg AddRunParams) error {
+	_, err := q.exec(ctx, q.addRunStmt, addRun,
+		arg.App,
+		arg.Topic,
+		arg.Last,
+		arg.Earlier,
+	)
+	return err
+}
+
 const addSpent = `-- name: AddSpent :exec
 INSERT INTO spent (until, ids) VALUES (?, ?)
 `
@@ -39,6 +60,34 @@ func (q *Queries) Advance(ctx context.Context, arg AdvanceParams) (int64, error)
 		return 0, err
 	}
 	return result.RowsAffected()
+}
+
+const advanceReplay = `-- name: AdvanceReplay :execrows
+UPDATE replays SET after_seq = ?1 WHERE subscription = ?2 AND after_seq < ?1
+`
+
+type AdvanceReplayParams struct {
+	AfterSeq     int64
+	Subscription string
+}
+
+func (q *Queries) AdvanceReplay(ctx context.Context, arg AdvanceReplayParams) (int64, error) {
+	result, err := q.exec(ctx, q.advanceReplayStmt, advanceReplay, arg.AfterSeq, arg.Subscription)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+const anythingOwed = `-- name: AnythingOwed :one
+SELECT EXISTS (SELECT 1 FROM owed)
+`
+
+func (q *Queries) AnythingOwed(ctx context.Context) (bool, error) {
+	row := q.queryRow(ctx, q.anythingOwedStmt, anythingOwed)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
 }
 
 const app = `-- name: App :one
@@ -91,9 +140,40 @@ func (q *Queries) Apps(ctx context.Context) ([]App, error) {
 	return items, nil
 }
 
+const beginForgetting = `-- name: BeginForgetting :exec
+INSERT INTO forgetting (app, user_id) VALUES (?, ?) ON CONFLICT DO NOTHING
+`
+
+type BeginForgettingParams struct {
+	App    string
+	UserID string
+}
+
+func (q *Queries) BeginForgetting(ctx context.Context, arg BeginForgettingParams) error {
+	_, err := q.exec(ctx, q.beginForgettingStmt, beginForgetting, arg.App, arg.UserID)
+	return err
+}
+
+const claimDelivery = `-- name: ClaimDelivery :one
+UPDATE deliveries SET next_at = ?, leased = 1, claim = claim + 1 WHERE webhook = ? AND seq = ? RETURNING claim
+`
+
+type ClaimDeliveryParams struct {
+	NextAt  int64
+	Webhook string
+	Seq     int64
+}
+
+func (q *Queries) ClaimDelivery(ctx context.Context, arg ClaimDeliveryParams) (int64, error) {
+	row := q.queryRow(ctx, q.claimDeliveryStmt, claimDelivery, arg.NextAt, arg.Webhook, arg.Seq)
+	var claim int64
+	err := row.Scan(&claim)
+	return claim, err
+}
+
 const conversation = `-- name: Conversation :one
 
-SELECT n, id, app, harness, client, version, kind, user_id, thread, position, created_at, seen_at FROM conversations WHERE id = ?
+SELECT n, id, app, harness, client, version, kind, user_id, thread, position, created_at, seen_at, handing_until FROM conversations WHERE id = ?
 `
 
 // Conversations
@@ -113,12 +193,13 @@ func (q *Queries) Conversation(ctx context.Context, id string) (Conversation, er
 		&i.Position,
 		&i.CreatedAt,
 		&i.SeenAt,
+		&i.HandingUntil,
 	)
 	return i, err
 }
 
 const conversationOf = `-- name: ConversationOf :one
-SELECT n, id, app, harness, client, version, kind, user_id, thread, position, created_at, seen_at FROM conversations WHERE app = ? AND kind = ? AND user_id = ? AND thread = ? ORDER BY n LIMIT 1
+SELECT n, id, app, harness, client, version, kind, user_id, thread, position, created_at, seen_at, handing_until FROM conversations WHERE app = ? AND kind = ? AND user_id = ? AND thread = ? ORDER BY n LIMIT 1
 `
 
 type ConversationOfParams struct {
@@ -149,8 +230,42 @@ func (q *Queries) ConversationOf(ctx context.Context, arg ConversationOfParams) 
 		&i.Position,
 		&i.CreatedAt,
 		&i.SeenAt,
+		&i.HandingUntil,
 	)
 	return i, err
+}
+
+const conversationsOfUser = `-- name: ConversationsOfUser :many
+SELECT id FROM conversations WHERE app = ? AND user_id = ? LIMIT ?
+`
+
+type ConversationsOfUserParams struct {
+	App    string
+	UserID string
+	Max    int64
+}
+
+func (q *Queries) ConversationsOfUser(ctx context.Context, arg ConversationsOfUserParams) ([]string, error) {
+	rows, err := q.query(ctx, q.conversationsOfUserStmt, conversationsOfUser, arg.App, arg.UserID, arg.Max)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const conversationsSeenBefore = `-- name: ConversationsSeenBefore :many
@@ -205,6 +320,37 @@ func (q *Queries) ConversationsSeenBefore(ctx context.Context, arg Conversations
 	return items, nil
 }
 
+const countConversations = `-- name: CountConversations :one
+SELECT count(*) FROM conversations WHERE app = ?
+`
+
+func (q *Queries) CountConversations(ctx context.Context, app string) (int64, error) {
+	row := q.queryRow(ctx, q.countConversationsStmt, countConversations, app)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const countErasure = `-- name: CountErasure :exec
+UPDATE erasures SET made = made + 1
+`
+
+func (q *Queries) CountErasure(ctx context.Context) error {
+	_, err := q.exec(ctx, q.countErasureStmt, countErasure)
+	return err
+}
+
+const countGrants = `-- name: CountGrants :one
+SELECT count(*) FROM grants WHERE workspace = ?
+`
+
+func (q *Queries) CountGrants(ctx context.Context, workspace string) (int64, error) {
+	row := q.queryRow(ctx, q.countGrantsStmt, countGrants, workspace)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const countPublishURLs = `-- name: CountPublishURLs :one
 SELECT count(*) FROM publish_urls WHERE app = ? AND revoked_at = 0
 `
@@ -227,6 +373,113 @@ func (q *Queries) CountSubscriptions(ctx context.Context, conversation string) (
 	return count, err
 }
 
+const countSubscriptionsOfApp = `-- name: CountSubscriptionsOfApp :one
+SELECT count(*) FROM subscriptions WHERE app = ? AND ended_at = 0
+`
+
+func (q *Queries) CountSubscriptionsOfApp(ctx context.Context, app string) (int64, error) {
+	row := q.queryRow(ctx, q.countSubscriptionsOfAppStmt, countSubscriptionsOfApp, app)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const countSubscriptionsOfUser = `-- name: CountSubscriptionsOfUser :one
+
+SELECT count(*) FROM subscriptions WHERE app = ? AND user_id = ? AND ended_at = 0
+`
+
+type CountSubscriptionsOfUserParams struct {
+	App    string
+	UserID string
+}
+
+// Limits and retention
+func (q *Queries) CountSubscriptionsOfUser(ctx context.Context, arg CountSubscriptionsOfUserParams) (int64, error) {
+	row := q.queryRow(ctx, q.countSubscriptionsOfUserStmt, countSubscriptionsOfUser, arg.App, arg.UserID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const countSubscriptionsTo = `-- name: CountSubscriptionsTo :one
+SELECT CAST(
+    (SELECT count(*) FROM subscriptions AS plain WHERE plain.app = ?1 AND plain.topic = ?2 AND plain.event = ''
+        AND plain.expires_at > ?3 AND plain.ended_at = 0 AND plain.once = 0 AND plain.claimed = 0 AND plain.filter IS NULL)
+    + (SELECT count(*) FROM subscriptions AS picky WHERE picky.app = ?1 AND picky.topic = ?2 AND +picky.event = ''
+        AND picky.expires_at > ?3 AND picky.ended_at = 0 AND (picky.once <> 0 OR picky.filter IS NOT NULL))
+AS INTEGER)
+`
+
+type CountSubscriptionsToParams struct {
+	App   string
+	Topic string
+	At    int64
+}
+
+// The sum of what two indexes count; one to a topic by its name is never claimed.
+func (q *Queries) CountSubscriptionsTo(ctx context.Context, arg CountSubscriptionsToParams) (int64, error) {
+	row := q.queryRow(ctx, q.countSubscriptionsToStmt, countSubscriptionsTo, arg.App, arg.Topic, arg.At)
+	var column_1 int64
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
+const countSubscriptionsUpTo = `-- name: CountSubscriptionsUpTo :one
+SELECT count(*) FROM (SELECT 1 FROM subscriptions WHERE app = ?1 AND topic = ?2 AND ended_at = 0 LIMIT ?3)
+`
+
+type CountSubscriptionsUpToParams struct {
+	App   string
+	Topic string
+	Max   int64
+}
+
+func (q *Queries) CountSubscriptionsUpTo(ctx context.Context, arg CountSubscriptionsUpToParams) (int64, error) {
+	row := q.queryRow(ctx, q.countSubscriptionsUpToStmt, countSubscriptionsUpTo, arg.App, arg.Topic, arg.Max)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const countTakers = `-- name: CountTakers :one
+SELECT count(*) FROM subscriptions
+WHERE app = ?1 AND topic = ?2 AND event IN ('', ?3) AND expires_at > ?4 AND (user_id = ?5 OR ?5 = '')
+    AND ended_at = 0 AND once = 0 AND claimed = 0 AND filter IS NULL
+`
+
+type CountTakersParams struct {
+	App       string
+	Topic     string
+	Event     string
+	At        int64
+	Recipient string
+}
+
+func (q *Queries) CountTakers(ctx context.Context, arg CountTakersParams) (int64, error) {
+	row := q.queryRow(ctx, q.countTakersStmt, countTakers,
+		arg.App,
+		arg.Topic,
+		arg.Event,
+		arg.At,
+		arg.Recipient,
+	)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const countWorkspaces = `-- name: CountWorkspaces :one
+SELECT count(*) FROM workspaces WHERE app = ?
+`
+
+func (q *Queries) CountWorkspaces(ctx context.Context, app string) (int64, error) {
+	row := q.queryRow(ctx, q.countWorkspacesStmt, countWorkspaces, app)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const createApp = `-- name: CreateApp :execrows
 INSERT INTO apps (id, name, created_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING
 `
@@ -239,6 +492,32 @@ type CreateAppParams struct {
 
 func (q *Queries) CreateApp(ctx context.Context, arg CreateAppParams) (int64, error) {
 	result, err := q.exec(ctx, q.createAppStmt, createApp, arg.ID, arg.Name, arg.CreatedAt)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+const createGrant = `-- name: CreateGrant :execrows
+INSERT INTO grants (id, workspace, agent, display_name, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+`
+
+type CreateGrantParams struct {
+	ID          string
+	Workspace   string
+	Agent       string
+	DisplayName string
+	CreatedAt   int64
+}
+
+func (q *Queries) CreateGrant(ctx context.Context, arg CreateGrantParams) (int64, error) {
+	result, err := q.exec(ctx, q.createGrantStmt, createGrant,
+		arg.ID,
+		arg.Workspace,
+		arg.Agent,
+		arg.DisplayName,
+		arg.CreatedAt,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -284,6 +563,32 @@ func (q *Queries) CreateLog(ctx context.Context, epoch string) error {
 	return err
 }
 
+const createWorkspace = `-- name: CreateWorkspace :execrows
+INSERT INTO workspaces (id, app, user_id, name, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+`
+
+type CreateWorkspaceParams struct {
+	ID        string
+	App       string
+	UserID    string
+	Name      string
+	CreatedAt int64
+}
+
+func (q *Queries) CreateWorkspace(ctx context.Context, arg CreateWorkspaceParams) (int64, error) {
+	result, err := q.exec(ctx, q.createWorkspaceStmt, createWorkspace,
+		arg.ID,
+		arg.App,
+		arg.UserID,
+		arg.Name,
+		arg.CreatedAt,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
 const deleteApp = `-- name: DeleteApp :execrows
 DELETE FROM apps WHERE id = ?
 `
@@ -303,6 +608,33 @@ DELETE FROM conversations WHERE id = ?
 func (q *Queries) DeleteConversation(ctx context.Context, id string) error {
 	_, err := q.exec(ctx, q.deleteConversationStmt, deleteConversation, id)
 	return err
+}
+
+const deleteDeliveriesAt = `-- name: DeleteDeliveriesAt :many
+DELETE FROM deliveries WHERE seq IN (SELECT place.value FROM json_each(?1) AS place) RETURNING webhook
+`
+
+func (q *Queries) DeleteDeliveriesAt(ctx context.Context, places interface{}) ([]string, error) {
+	rows, err := q.query(ctx, q.deleteDeliveriesAtStmt, deleteDeliveriesAt, places)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var webhook string
+		if err := rows.Scan(&webhook); err != nil {
+			return nil, err
+		}
+		items = append(items, webhook)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const deleteDeliveriesOf = `-- name: DeleteDeliveriesOf :many
@@ -341,6 +673,15 @@ func (q *Queries) DeleteOccurrence(ctx context.Context, seq int64) error {
 	return err
 }
 
+const deleteOccurrencesAt = `-- name: DeleteOccurrencesAt :exec
+DELETE FROM occurrences WHERE seq IN (SELECT place.value FROM json_each(?1) AS place)
+`
+
+func (q *Queries) DeleteOccurrencesAt(ctx context.Context, places interface{}) error {
+	_, err := q.exec(ctx, q.deleteOccurrencesAtStmt, deleteOccurrencesAt, places)
+	return err
+}
+
 const deleteOccurrencesOfApp = `-- name: DeleteOccurrencesOfApp :exec
 DELETE FROM occurrences WHERE app = ?
 `
@@ -359,6 +700,64 @@ func (q *Queries) DeletePlacesOfApp(ctx context.Context, app string) error {
 	return err
 }
 
+const deletePublishURLsFrom = `-- name: DeletePublishURLsFrom :execrows
+DELETE FROM publish_urls WHERE n IN
+    (SELECT p.n FROM publish_urls AS p WHERE p.app = ?1 AND p.topic >= ?2 AND p.topic < ?3 LIMIT ?4)
+`
+
+type DeletePublishURLsFromParams struct {
+	App       string
+	FromTopic string
+	ToTopic   string
+	Max       int64
+}
+
+func (q *Queries) DeletePublishURLsFrom(ctx context.Context, arg DeletePublishURLsFromParams) (int64, error) {
+	result, err := q.exec(ctx, q.deletePublishURLsFromStmt, deletePublishURLsFrom,
+		arg.App,
+		arg.FromTopic,
+		arg.ToTopic,
+		arg.Max,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+const deletePublishURLsTo = `-- name: DeletePublishURLsTo :execrows
+DELETE FROM publish_urls WHERE n IN (SELECT p.n FROM publish_urls AS p WHERE p.app = ? AND p.recipient = ? LIMIT ?)
+`
+
+type DeletePublishURLsToParams struct {
+	App       string
+	Recipient string
+	Max       int64
+}
+
+func (q *Queries) DeletePublishURLsTo(ctx context.Context, arg DeletePublishURLsToParams) (int64, error) {
+	result, err := q.exec(ctx, q.deletePublishURLsToStmt, deletePublishURLsTo, arg.App, arg.Recipient, arg.Max)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+const deleteRun = `-- name: DeleteRun :exec
+DELETE FROM topic_places WHERE app = ? AND topic = ? AND last = ?
+`
+
+type DeleteRunParams struct {
+	App   string
+	Topic string
+	Last  int64
+}
+
+func (q *Queries) DeleteRun(ctx context.Context, arg DeleteRunParams) error {
+	_, err := q.exec(ctx, q.deleteRunStmt, deleteRun, arg.App, arg.Topic, arg.Last)
+	return err
+}
+
 const deleteRuns = `-- name: DeleteRuns :exec
 DELETE FROM topic_places WHERE app = ? AND topic = ? AND last <= ?
 `
@@ -374,9 +773,10 @@ func (q *Queries) DeleteRuns(ctx context.Context, arg DeleteRunsParams) error {
 	return err
 }
 
-const deleteSubscriptionsEndedBefore = `-- name: DeleteSubscriptionsEndedBefore :execrows
+const deleteSubscriptionsEndedBefore = `-- name: DeleteSubscriptionsEndedBefore :many
 DELETE FROM subscriptions WHERE n IN
     (SELECT s.n FROM subscriptions AS s WHERE s.ended_at <> 0 AND s.ended_at < ?1 ORDER BY s.ended_at LIMIT ?2)
+RETURNING id
 `
 
 type DeleteSubscriptionsEndedBeforeParams struct {
@@ -384,12 +784,27 @@ type DeleteSubscriptionsEndedBeforeParams struct {
 	Max    int64
 }
 
-func (q *Queries) DeleteSubscriptionsEndedBefore(ctx context.Context, arg DeleteSubscriptionsEndedBeforeParams) (int64, error) {
-	result, err := q.exec(ctx, q.deleteSubscriptionsEndedBeforeStmt, deleteSubscriptionsEndedBefore, arg.Before, arg.Max)
+func (q *Queries) DeleteSubscriptionsEndedBefore(ctx context.Context, arg DeleteSubscriptionsEndedBeforeParams) ([]string, error) {
+	rows, err := q.query(ctx, q.deleteSubscriptionsEndedBeforeStmt, deleteSubscriptionsEndedBefore, arg.Before, arg.Max)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return result.RowsAffected()
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const deleteWebhook = `-- name: DeleteWebhook :one
@@ -408,8 +823,20 @@ func (q *Queries) DeleteWebhook(ctx context.Context, id string) (DeleteWebhookRo
 	return i, err
 }
 
+const deleteWorkspace = `-- name: DeleteWorkspace :execrows
+DELETE FROM workspaces WHERE id = ?
+`
+
+func (q *Queries) DeleteWorkspace(ctx context.Context, id string) (int64, error) {
+	result, err := q.exec(ctx, q.deleteWorkspaceStmt, deleteWorkspace, id)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
 const deliveriesExpiredBefore = `-- name: DeliveriesExpiredBefore :many
-SELECT webhook, seq FROM deliveries WHERE webhook IN (SELECT id FROM webhooks WHERE expires_at < ?1) LIMIT ?2
+SELECT webhook, seq, attempts, next_at, error, claim, leased FROM deliveries WHERE webhook IN (SELECT id FROM webhooks WHERE expires_at < ?1) LIMIT ?2
 `
 
 type DeliveriesExpiredBeforeParams struct {
@@ -417,21 +844,24 @@ type DeliveriesExpiredBeforeParams struct {
 	Max    int64
 }
 
-type DeliveriesExpiredBeforeRow struct {
-	Webhook string
-	Seq     int64
-}
-
-func (q *Queries) DeliveriesExpiredBefore(ctx context.Context, arg DeliveriesExpiredBeforeParams) ([]DeliveriesExpiredBeforeRow, error) {
+func (q *Queries) DeliveriesExpiredBefore(ctx context.Context, arg DeliveriesExpiredBeforeParams) ([]Delivery, error) {
 	rows, err := q.query(ctx, q.deliveriesExpiredBeforeStmt, deliveriesExpiredBefore, arg.Before, arg.Max)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []DeliveriesExpiredBeforeRow
+	var items []Delivery
 	for rows.Next() {
-		var i DeliveriesExpiredBeforeRow
-		if err := rows.Scan(&i.Webhook, &i.Seq); err != nil {
+		var i Delivery
+		if err := rows.Scan(
+			&i.Webhook,
+			&i.Seq,
+			&i.Attempts,
+			&i.NextAt,
+			&i.Error,
+			&i.Claim,
+			&i.Leased,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -446,7 +876,7 @@ func (q *Queries) DeliveriesExpiredBefore(ctx context.Context, arg DeliveriesExp
 }
 
 const dueDeliveries = `-- name: DueDeliveries :many
-SELECT webhook, seq, attempts, next_at, error FROM deliveries WHERE webhook = ? AND next_at <= ? ORDER BY next_at, seq LIMIT ?
+SELECT webhook, seq, attempts, next_at, error, claim, leased FROM deliveries WHERE webhook = ? AND next_at <= ? ORDER BY next_at, seq LIMIT ?
 `
 
 type DueDeliveriesParams struct {
@@ -470,6 +900,8 @@ func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([
 			&i.Attempts,
 			&i.NextAt,
 			&i.Error,
+			&i.Claim,
+			&i.Leased,
 		); err != nil {
 			return nil, err
 		}
@@ -516,6 +948,23 @@ func (q *Queries) DueWebhooks(ctx context.Context, arg DueWebhooksParams) ([]str
 	return items, nil
 }
 
+const endForgetting = `-- name: EndForgetting :execrows
+DELETE FROM forgetting WHERE app = ? AND user_id = ?
+`
+
+type EndForgettingParams struct {
+	App    string
+	UserID string
+}
+
+func (q *Queries) EndForgetting(ctx context.Context, arg EndForgettingParams) (int64, error) {
+	result, err := q.exec(ctx, q.endForgettingStmt, endForgetting, arg.App, arg.UserID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
 const endSubscription = `-- name: EndSubscription :one
 UPDATE subscriptions SET until_seq = ?, ended_at = ? WHERE id = ? AND ended_at = 0 RETURNING app, topic
 `
@@ -535,6 +984,36 @@ func (q *Queries) EndSubscription(ctx context.Context, arg EndSubscriptionParams
 	row := q.queryRow(ctx, q.endSubscriptionStmt, endSubscription, arg.UntilSeq, arg.EndedAt, arg.ID)
 	var i EndSubscriptionRow
 	err := row.Scan(&i.App, &i.Topic)
+	return i, err
+}
+
+const eraseOccurrence = `-- name: EraseOccurrence :exec
+UPDATE occurrences SET kind = ?1, arguments = NULL, text = '', data = NULL WHERE seq = ?2
+`
+
+type EraseOccurrenceParams struct {
+	Kind string
+	Seq  int64
+}
+
+func (q *Queries) EraseOccurrence(ctx context.Context, arg EraseOccurrenceParams) error {
+	_, err := q.exec(ctx, q.eraseOccurrenceStmt, eraseOccurrence, arg.Kind, arg.Seq)
+	return err
+}
+
+const erasures = `-- name: Erasures :one
+SELECT made, scrubbed FROM erasures
+`
+
+type ErasuresRow struct {
+	Made     int64
+	Scrubbed int64
+}
+
+func (q *Queries) Erasures(ctx context.Context) (ErasuresRow, error) {
+	row := q.queryRow(ctx, q.erasuresStmt, erasures)
+	var i ErasuresRow
+	err := row.Scan(&i.Made, &i.Scrubbed)
 	return i, err
 }
 
@@ -588,20 +1067,37 @@ func (q *Queries) ExpiredSubscriptions(ctx context.Context, arg ExpiredSubscript
 }
 
 const finishDelivery = `-- name: FinishDelivery :execrows
-DELETE FROM deliveries WHERE webhook = ? AND seq = ?
+DELETE FROM deliveries WHERE webhook = ? AND seq = ? AND claim = ?
 `
 
 type FinishDeliveryParams struct {
 	Webhook string
 	Seq     int64
+	Claim   int64
 }
 
 func (q *Queries) FinishDelivery(ctx context.Context, arg FinishDeliveryParams) (int64, error) {
-	result, err := q.exec(ctx, q.finishDeliveryStmt, finishDelivery, arg.Webhook, arg.Seq)
+	result, err := q.exec(ctx, q.finishDeliveryStmt, finishDelivery, arg.Webhook, arg.Seq, arg.Claim)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected()
+}
+
+const firstPlaceFrom = `-- name: FirstPlaceFrom :one
+SELECT seq, at FROM occurrences WHERE seq >= ? ORDER BY seq LIMIT 1
+`
+
+type FirstPlaceFromRow struct {
+	Seq int64
+	At  int64
+}
+
+func (q *Queries) FirstPlaceFrom(ctx context.Context, seq int64) (FirstPlaceFromRow, error) {
+	row := q.queryRow(ctx, q.firstPlaceFromStmt, firstPlaceFrom, seq)
+	var i FirstPlaceFromRow
+	err := row.Scan(&i.Seq, &i.At)
+	return i, err
 }
 
 const forgetSpent = `-- name: ForgetSpent :execrows
@@ -615,6 +1111,93 @@ type ForgetSpentParams struct {
 
 func (q *Queries) ForgetSpent(ctx context.Context, arg ForgetSpentParams) (int64, error) {
 	result, err := q.exec(ctx, q.forgetSpentStmt, forgetSpent, arg.Now, arg.Max)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+const forgetting = `-- name: Forgetting :many
+
+SELECT app, user_id FROM forgetting
+`
+
+// Users who are forgotten
+func (q *Queries) Forgetting(ctx context.Context) ([]Forgetting, error) {
+	rows, err := q.query(ctx, q.forgettingStmt, forgetting)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Forgetting
+	for rows.Next() {
+		var i Forgetting
+		if err := rows.Scan(&i.App, &i.UserID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const grant = `-- name: Grant :one
+SELECT n, id, workspace, agent, display_name, created_at FROM grants WHERE workspace = ? AND agent = ?
+`
+
+type GrantParams struct {
+	Workspace string
+	Agent     string
+}
+
+func (q *Queries) Grant(ctx context.Context, arg GrantParams) (Grant, error) {
+	row := q.queryRow(ctx, q.grantStmt, grant, arg.Workspace, arg.Agent)
+	var i Grant
+	err := row.Scan(
+		&i.N,
+		&i.ID,
+		&i.Workspace,
+		&i.Agent,
+		&i.DisplayName,
+		&i.CreatedAt,
+	)
+	return i, err
+}
+
+const hand = `-- name: Hand :execrows
+UPDATE conversations SET handing_until = ?1 WHERE id = ?2 AND handing_until <= ?3
+`
+
+type HandParams struct {
+	Lease int64
+	ID    string
+	Now   int64
+}
+
+func (q *Queries) Hand(ctx context.Context, arg HandParams) (int64, error) {
+	result, err := q.exec(ctx, q.handStmt, hand, arg.Lease, arg.ID, arg.Now)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+const handed = `-- name: Handed :execrows
+UPDATE conversations SET handing_until = 0 WHERE id = ?1 AND handing_until = ?2
+`
+
+type HandedParams struct {
+	ID    string
+	Lease int64
+}
+
+func (q *Queries) Handed(ctx context.Context, arg HandedParams) (int64, error) {
+	result, err := q.exec(ctx, q.handedStmt, handed, arg.ID, arg.Lease)
 	if err != nil {
 		return 0, err
 	}
@@ -738,6 +1321,22 @@ func (q *Queries) Keys(ctx context.Context, app string) ([]Key, error) {
 	return items, nil
 }
 
+const leasedDeliveries = `-- name: LeasedDeliveries :one
+SELECT count(*) FROM deliveries WHERE webhook = ? AND leased = 1 AND next_at > ?
+`
+
+type LeasedDeliveriesParams struct {
+	Webhook string
+	Now     int64
+}
+
+func (q *Queries) LeasedDeliveries(ctx context.Context, arg LeasedDeliveriesParams) (int64, error) {
+	row := q.queryRow(ctx, q.leasedDeliveriesStmt, leasedDeliveries, arg.Webhook, arg.Now)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const log = `-- name: Log :one
 SELECT id, epoch, head, horizon, "indexed", manifests FROM log
 `
@@ -803,6 +1402,18 @@ func (q *Queries) NextManifestVersion(ctx context.Context) (int64, error) {
 	var manifests int64
 	err := row.Scan(&manifests)
 	return manifests, err
+}
+
+const noteScrubbed = `-- name: NoteScrubbed :execrows
+UPDATE erasures SET scrubbed = ?1 WHERE scrubbed < ?1
+`
+
+func (q *Queries) NoteScrubbed(ctx context.Context, scrubbed int64) (int64, error) {
+	result, err := q.exec(ctx, q.noteScrubbedStmt, noteScrubbed, scrubbed)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
 }
 
 const occurrence = `-- name: Occurrence :one
@@ -901,6 +1512,84 @@ func (q *Queries) OccurrencesAt(ctx context.Context, places interface{}) ([]Occu
 	return items, nil
 }
 
+const occurrencesThrough = `-- name: OccurrencesThrough :many
+SELECT seq, app, kind, event, topics, arguments, text, data, recipient, own_key, matched, at FROM occurrences WHERE seq <= ? ORDER BY seq
+`
+
+func (q *Queries) OccurrencesThrough(ctx context.Context, seq int64) ([]Occurrence, error) {
+	rows, err := q.query(ctx, q.occurrencesThroughStmt, occurrencesThrough, seq)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Occurrence
+	for rows.Next() {
+		var i Occurrence
+		if err := rows.Scan(
+			&i.Seq,
+			&i.App,
+			&i.Kind,
+			&i.Event,
+			&i.Topics,
+			&i.Arguments,
+			&i.Text,
+			&i.Data,
+			&i.Recipient,
+			&i.OwnKey,
+			&i.Matched,
+			&i.At,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const occurrencesTo = `-- name: OccurrencesTo :many
+SELECT seq, topics FROM occurrences WHERE app = ? AND recipient = ? ORDER BY seq LIMIT ?
+`
+
+type OccurrencesToParams struct {
+	App       string
+	Recipient sql.NullString
+	Max       int64
+}
+
+type OccurrencesToRow struct {
+	Seq    int64
+	Topics string
+}
+
+func (q *Queries) OccurrencesTo(ctx context.Context, arg OccurrencesToParams) ([]OccurrencesToRow, error) {
+	rows, err := q.query(ctx, q.occurrencesToStmt, occurrencesTo, arg.App, arg.Recipient, arg.Max)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []OccurrencesToRow
+	for rows.Next() {
+		var i OccurrencesToRow
+		if err := rows.Scan(&i.Seq, &i.Topics); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const oldestOccurrences = `-- name: OldestOccurrences :many
 SELECT seq, app, topics, at FROM occurrences ORDER BY seq LIMIT ?
 `
@@ -940,19 +1629,103 @@ func (q *Queries) OldestOccurrences(ctx context.Context, limit int64) ([]OldestO
 	return items, nil
 }
 
-const postponeDelivery = `-- name: PostponeDelivery :exec
-UPDATE deliveries SET next_at = ? WHERE webhook = ? AND seq = ?
+const owe = `-- name: Owe :exec
+
+INSERT INTO owed (seq, holder, conversation) VALUES (?, ?, ?) ON CONFLICT DO NOTHING
 `
 
-type PostponeDeliveryParams struct {
-	NextAt  int64
-	Webhook string
-	Seq     int64
+type OweParams struct {
+	Seq          int64
+	Holder       string
+	Conversation string
 }
 
-func (q *Queries) PostponeDelivery(ctx context.Context, arg PostponeDeliveryParams) error {
-	_, err := q.exec(ctx, q.postponeDeliveryStmt, postponeDelivery, arg.NextAt, arg.Webhook, arg.Seq)
+// Content that is erased once nobody is owed it
+func (q *Queries) Owe(ctx context.Context, arg OweParams) error {
+	_, err := q.exec(ctx, q.oweStmt, owe, arg.Seq, arg.Holder, arg.Conversation)
 	return err
+}
+
+const oweToo = `-- name: OweToo :exec
+INSERT INTO owed (seq, holder, conversation) SELECT ?1, ?2, '' WHERE EXISTS (SELECT 1 FROM owed AS o WHERE o.seq = ?1) ON CONFLICT DO NOTHING
+`
+
+type OweTooParams struct {
+	Seq    int64
+	Holder string
+}
+
+func (q *Queries) OweToo(ctx context.Context, arg OweTooParams) error {
+	_, err := q.exec(ctx, q.oweTooStmt, oweToo, arg.Seq, arg.Holder)
+	return err
+}
+
+const owed = `-- name: Owed :one
+SELECT EXISTS (SELECT 1 FROM owed WHERE seq = ?)
+`
+
+func (q *Queries) Owed(ctx context.Context, seq int64) (bool, error) {
+	row := q.queryRow(ctx, q.owedStmt, owed, seq)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
+const pickySubscriptionsTo = `-- name: PickySubscriptionsTo :many
+SELECT n, id, app, conversation, user_id, topic, event, arguments, "filter", once, claimed, from_seq, until_seq, created_at, expires_at, ended_at FROM subscriptions
+WHERE app = ?1 AND topic = ?2 AND id > ?3 AND ended_at = 0 AND (once <> 0 OR filter IS NOT NULL) ORDER BY id LIMIT ?4
+`
+
+type PickySubscriptionsToParams struct {
+	App   string
+	Topic string
+	After string
+	Max   int64
+}
+
+func (q *Queries) PickySubscriptionsTo(ctx context.Context, arg PickySubscriptionsToParams) ([]Subscription, error) {
+	rows, err := q.query(ctx, q.pickySubscriptionsToStmt, pickySubscriptionsTo,
+		arg.App,
+		arg.Topic,
+		arg.After,
+		arg.Max,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Subscription
+	for rows.Next() {
+		var i Subscription
+		if err := rows.Scan(
+			&i.N,
+			&i.ID,
+			&i.App,
+			&i.Conversation,
+			&i.UserID,
+			&i.Topic,
+			&i.Event,
+			&i.Arguments,
+			&i.Filter,
+			&i.Once,
+			&i.Claimed,
+			&i.FromSeq,
+			&i.UntilSeq,
+			&i.CreatedAt,
+			&i.ExpiresAt,
+			&i.EndedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const publishURL = `-- name: PublishURL :one
@@ -1059,6 +1832,33 @@ func (q *Queries) PutPublishURL(ctx context.Context, arg PutPublishURLParams) er
 		arg.RevokedAt,
 	)
 	return err
+}
+
+const putReplay = `-- name: PutReplay :execrows
+INSERT INTO replays (subscription, conversation, from_seq, after_seq, until_seq) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (subscription) DO NOTHING
+`
+
+type PutReplayParams struct {
+	Subscription string
+	Conversation string
+	FromSeq      int64
+	AfterSeq     int64
+	UntilSeq     int64
+}
+
+func (q *Queries) PutReplay(ctx context.Context, arg PutReplayParams) (int64, error) {
+	result, err := q.exec(ctx, q.putReplayStmt, putReplay,
+		arg.Subscription,
+		arg.Conversation,
+		arg.FromSeq,
+		arg.AfterSeq,
+		arg.UntilSeq,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
 }
 
 const putSubscription = `-- name: PutSubscription :one
@@ -1200,6 +2000,25 @@ func (q *Queries) QueueDelivery(ctx context.Context, arg QueueDeliveryParams) (i
 	return result.RowsAffected()
 }
 
+const refreshClaimed = `-- name: RefreshClaimed :exec
+UPDATE webhooks SET due_at = (SELECT min(d.next_at) FROM deliveries AS d WHERE d.webhook = webhooks.id AND
+    (CAST(?1 AS INTEGER) > (SELECT count(*) FROM deliveries AS l WHERE l.webhook = webhooks.id AND l.leased = 1 AND l.next_at > ?2)
+    OR d.leased = 1 AND d.next_at > ?2))
+WHERE id = ?3
+`
+
+type RefreshClaimedParams struct {
+	Most int64
+	Now  int64
+	ID   string
+}
+
+// A webhook that has as many deliveries leased as it may is due when the first of the leases lapses.
+func (q *Queries) RefreshClaimed(ctx context.Context, arg RefreshClaimedParams) error {
+	_, err := q.exec(ctx, q.refreshClaimedStmt, refreshClaimed, arg.Most, arg.Now, arg.ID)
+	return err
+}
+
 const refreshWebhook = `-- name: RefreshWebhook :exec
 UPDATE webhooks SET due_at = (SELECT min(next_at) FROM deliveries WHERE webhook = webhooks.id) WHERE id = ?
 `
@@ -1209,8 +2028,202 @@ func (q *Queries) RefreshWebhook(ctx context.Context, id string) error {
 	return err
 }
 
+const releaseApp = `-- name: ReleaseApp :exec
+DELETE FROM owed WHERE (SELECT occurrences.app FROM occurrences WHERE occurrences.seq = owed.seq) = ?1
+`
+
+func (q *Queries) ReleaseApp(ctx context.Context, app string) error {
+	_, err := q.exec(ctx, q.releaseAppStmt, releaseApp, app)
+	return err
+}
+
+const releaseConversation = `-- name: ReleaseConversation :many
+DELETE FROM owed WHERE conversation = ?1 AND seq <= ?2 RETURNING seq
+`
+
+type ReleaseConversationParams struct {
+	Conversation string
+	Through      int64
+}
+
+func (q *Queries) ReleaseConversation(ctx context.Context, arg ReleaseConversationParams) ([]int64, error) {
+	rows, err := q.query(ctx, q.releaseConversationStmt, releaseConversation, arg.Conversation, arg.Through)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var seq int64
+		if err := rows.Scan(&seq); err != nil {
+			return nil, err
+		}
+		items = append(items, seq)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const releaseDelivery = `-- name: ReleaseDelivery :execrows
+DELETE FROM owed WHERE seq = ? AND holder = ?
+`
+
+type ReleaseDeliveryParams struct {
+	Seq    int64
+	Holder string
+}
+
+func (q *Queries) ReleaseDelivery(ctx context.Context, arg ReleaseDeliveryParams) (int64, error) {
+	result, err := q.exec(ctx, q.releaseDeliveryStmt, releaseDelivery, arg.Seq, arg.Holder)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+const releaseHolder = `-- name: ReleaseHolder :many
+DELETE FROM owed WHERE holder = ? RETURNING seq
+`
+
+func (q *Queries) ReleaseHolder(ctx context.Context, holder string) ([]int64, error) {
+	rows, err := q.query(ctx, q.releaseHolderStmt, releaseHolder, holder)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var seq int64
+		if err := rows.Scan(&seq); err != nil {
+			return nil, err
+		}
+		items = append(items, seq)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const releasePlace = `-- name: ReleasePlace :execrows
+DELETE FROM owed WHERE seq = ?
+`
+
+func (q *Queries) ReleasePlace(ctx context.Context, seq int64) (int64, error) {
+	result, err := q.exec(ctx, q.releasePlaceStmt, releasePlace, seq)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+const releasePlaces = `-- name: ReleasePlaces :exec
+DELETE FROM owed WHERE seq IN (SELECT place.value FROM json_each(?1) AS place)
+`
+
+func (q *Queries) ReleasePlaces(ctx context.Context, places interface{}) error {
+	_, err := q.exec(ctx, q.releasePlacesStmt, releasePlaces, places)
+	return err
+}
+
+const replay = `-- name: Replay :one
+
+SELECT n, subscription, conversation, from_seq, after_seq, until_seq FROM replays WHERE subscription = ?
+`
+
+// Replays
+func (q *Queries) Replay(ctx context.Context, subscription string) (Replay, error) {
+	row := q.queryRow(ctx, q.replayStmt, replay, subscription)
+	var i Replay
+	err := row.Scan(
+		&i.N,
+		&i.Subscription,
+		&i.Conversation,
+		&i.FromSeq,
+		&i.AfterSeq,
+		&i.UntilSeq,
+	)
+	return i, err
+}
+
+const replaysEver = `-- name: ReplaysEver :many
+SELECT n, subscription, conversation, from_seq, after_seq, until_seq FROM replays WHERE conversation = ? ORDER BY n
+`
+
+func (q *Queries) ReplaysEver(ctx context.Context, conversation string) ([]Replay, error) {
+	rows, err := q.query(ctx, q.replaysEverStmt, replaysEver, conversation)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Replay
+	for rows.Next() {
+		var i Replay
+		if err := rows.Scan(
+			&i.N,
+			&i.Subscription,
+			&i.Conversation,
+			&i.FromSeq,
+			&i.AfterSeq,
+			&i.UntilSeq,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const replaysOf = `-- name: ReplaysOf :many
+SELECT n, subscription, conversation, from_seq, after_seq, until_seq FROM replays WHERE conversation = ? AND after_seq < until_seq ORDER BY n
+`
+
+func (q *Queries) ReplaysOf(ctx context.Context, conversation string) ([]Replay, error) {
+	rows, err := q.query(ctx, q.replaysOfStmt, replaysOf, conversation)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Replay
+	for rows.Next() {
+		var i Replay
+		if err := rows.Scan(
+			&i.N,
+			&i.Subscription,
+			&i.Conversation,
+			&i.FromSeq,
+			&i.AfterSeq,
+			&i.UntilSeq,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const retryDelivery = `-- name: RetryDelivery :execrows
-UPDATE deliveries SET attempts = ?, next_at = ?, error = ? WHERE webhook = ? AND seq = ?
+UPDATE deliveries SET attempts = ?, next_at = ?, error = ?, leased = 0 WHERE webhook = ? AND seq = ? AND claim = ?
 `
 
 type RetryDeliveryParams struct {
@@ -1219,6 +2232,7 @@ type RetryDeliveryParams struct {
 	Error    string
 	Webhook  string
 	Seq      int64
+	Claim    int64
 }
 
 func (q *Queries) RetryDelivery(ctx context.Context, arg RetryDeliveryParams) (int64, error) {
@@ -1228,6 +2242,7 @@ func (q *Queries) RetryDelivery(ctx context.Context, arg RetryDeliveryParams) (i
 		arg.Error,
 		arg.Webhook,
 		arg.Seq,
+		arg.Claim,
 	)
 	if err != nil {
 		return 0, err
@@ -1251,6 +2266,73 @@ func (q *Queries) RevokeKey(ctx context.Context, arg RevokeKeyParams) (int64, er
 		return 0, err
 	}
 	return result.RowsAffected()
+}
+
+const runAt = `-- name: RunAt :one
+SELECT last, earlier FROM topic_places WHERE app = ? AND topic = ? AND last >= ? ORDER BY last LIMIT 1
+`
+
+type RunAtParams struct {
+	App   string
+	Topic string
+	Seq   int64
+}
+
+type RunAtRow struct {
+	Last    int64
+	Earlier []byte
+}
+
+func (q *Queries) RunAt(ctx context.Context, arg RunAtParams) (RunAtRow, error) {
+	row := q.queryRow(ctx, q.runAtStmt, runAt, arg.App, arg.Topic, arg.Seq)
+	var i RunAtRow
+	err := row.Scan(&i.Last, &i.Earlier)
+	return i, err
+}
+
+const runsFrom = `-- name: RunsFrom :many
+SELECT topic, last, earlier FROM topic_places WHERE app = ?1 AND topic >= ?2 AND topic < ?3 ORDER BY topic, last LIMIT ?4
+`
+
+type RunsFromParams struct {
+	App       string
+	FromTopic string
+	ToTopic   string
+	Max       int64
+}
+
+type RunsFromRow struct {
+	Topic   string
+	Last    int64
+	Earlier []byte
+}
+
+func (q *Queries) RunsFrom(ctx context.Context, arg RunsFromParams) ([]RunsFromRow, error) {
+	rows, err := q.query(ctx, q.runsFromStmt, runsFrom,
+		arg.App,
+		arg.FromTopic,
+		arg.ToTopic,
+		arg.Max,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []RunsFromRow
+	for rows.Next() {
+		var i RunsFromRow
+		if err := rows.Scan(&i.Topic, &i.Last, &i.Earlier); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const runsOn = `-- name: RunsOn :many
@@ -1310,6 +2392,71 @@ type SetLogParams struct {
 func (q *Queries) SetLog(ctx context.Context, arg SetLogParams) error {
 	_, err := q.exec(ctx, q.setLogStmt, setLog, arg.Head, arg.Horizon, arg.Indexed)
 	return err
+}
+
+const setTopics = `-- name: SetTopics :exec
+UPDATE occurrences SET topics = ? WHERE seq = ?
+`
+
+type SetTopicsParams struct {
+	Topics string
+	Seq    int64
+}
+
+func (q *Queries) SetTopics(ctx context.Context, arg SetTopicsParams) error {
+	_, err := q.exec(ctx, q.setTopicsStmt, setTopics, arg.Topics, arg.Seq)
+	return err
+}
+
+const someSubscriptionsTo = `-- name: SomeSubscriptionsTo :many
+SELECT n, id, app, conversation, user_id, topic, event, arguments, "filter", once, claimed, from_seq, until_seq, created_at, expires_at, ended_at FROM subscriptions WHERE app = ?1 AND topic = ?2 AND +event = '' AND ended_at = 0 ORDER BY n LIMIT ?3
+`
+
+type SomeSubscriptionsToParams struct {
+	App   string
+	Topic string
+	Max   int64
+}
+
+// The plus keeps SQLite from the index of events: all that are to no event are in it.
+func (q *Queries) SomeSubscriptionsTo(ctx context.Context, arg SomeSubscriptionsToParams) ([]Subscription, error) {
+	rows, err := q.query(ctx, q.someSubscriptionsToStmt, someSubscriptionsTo, arg.App, arg.Topic, arg.Max)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Subscription
+	for rows.Next() {
+		var i Subscription
+		if err := rows.Scan(
+			&i.N,
+			&i.ID,
+			&i.App,
+			&i.Conversation,
+			&i.UserID,
+			&i.Topic,
+			&i.Event,
+			&i.Arguments,
+			&i.Filter,
+			&i.Once,
+			&i.Claimed,
+			&i.FromSeq,
+			&i.UntilSeq,
+			&i.CreatedAt,
+			&i.ExpiresAt,
+			&i.EndedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const spent = `-- name: Spent :many
@@ -1416,6 +2563,67 @@ func (q *Queries) SubscriptionOf(ctx context.Context, arg SubscriptionOfParams) 
 		&i.EndedAt,
 	)
 	return i, err
+}
+
+const subscriptionsBehind = `-- name: SubscriptionsBehind :many
+SELECT subscriptions.n, subscriptions.id, subscriptions.app, subscriptions.conversation, subscriptions.user_id, subscriptions.topic, subscriptions.event, subscriptions.arguments, subscriptions."filter", subscriptions.once, subscriptions.claimed, subscriptions.from_seq, subscriptions.until_seq, subscriptions.created_at, subscriptions.expires_at, subscriptions.ended_at FROM subscriptions JOIN conversations ON conversations.id = subscriptions.conversation
+WHERE subscriptions.n IN
+    (SELECT s.n FROM subscriptions AS s WHERE s.app = ?1 AND s.topic = ?2 AND s.ended_at = 0 LIMIT ?3)
+    AND subscriptions.from_seq < ?4 AND conversations.position < ?4 LIMIT ?5
+`
+
+type SubscriptionsBehindParams struct {
+	App    string
+	Topic  string
+	Looked int64
+	Seq    int64
+	Max    int64
+}
+
+func (q *Queries) SubscriptionsBehind(ctx context.Context, arg SubscriptionsBehindParams) ([]Subscription, error) {
+	rows, err := q.query(ctx, q.subscriptionsBehindStmt, subscriptionsBehind,
+		arg.App,
+		arg.Topic,
+		arg.Looked,
+		arg.Seq,
+		arg.Max,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Subscription
+	for rows.Next() {
+		var i Subscription
+		if err := rows.Scan(
+			&i.N,
+			&i.ID,
+			&i.App,
+			&i.Conversation,
+			&i.UserID,
+			&i.Topic,
+			&i.Event,
+			&i.Arguments,
+			&i.Filter,
+			&i.Once,
+			&i.Claimed,
+			&i.FromSeq,
+			&i.UntilSeq,
+			&i.CreatedAt,
+			&i.ExpiresAt,
+			&i.EndedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const subscriptionsEver = `-- name: SubscriptionsEver :many
@@ -1702,6 +2910,38 @@ func (q *Queries) SubscriptionsTo(ctx context.Context, arg SubscriptionsToParams
 	return items, nil
 }
 
+const topicsAt = `-- name: TopicsAt :many
+SELECT occurrences.seq, occurrences.topics FROM json_each(?1) AS place CROSS JOIN occurrences ON occurrences.seq = place.value
+`
+
+type TopicsAtRow struct {
+	Seq    int64
+	Topics string
+}
+
+func (q *Queries) TopicsAt(ctx context.Context, places interface{}) ([]TopicsAtRow, error) {
+	rows, err := q.query(ctx, q.topicsAtStmt, topicsAt, places)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []TopicsAtRow
+	for rows.Next() {
+		var i TopicsAtRow
+		if err := rows.Scan(&i.Seq, &i.Topics); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const topicsBetween = `-- name: TopicsBetween :many
 SELECT seq, app, topics FROM occurrences WHERE seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3
 `
@@ -1775,6 +3015,39 @@ func (q *Queries) Webhook(ctx context.Context, id string) (Webhook, error) {
 		&i.DueAt,
 	)
 	return i, err
+}
+
+const webhooksFor = `-- name: WebhooksFor :many
+SELECT id FROM webhooks WHERE app = ? AND user_id = ? LIMIT ?
+`
+
+type WebhooksForParams struct {
+	App    string
+	UserID string
+	Max    int64
+}
+
+func (q *Queries) WebhooksFor(ctx context.Context, arg WebhooksForParams) ([]string, error) {
+	rows, err := q.query(ctx, q.webhooksForStmt, webhooksFor, arg.App, arg.UserID, arg.Max)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const webhooksOfApp = `-- name: WebhooksOfApp :many
@@ -1872,6 +3145,38 @@ func (q *Queries) WebhooksOfEvent(ctx context.Context, arg WebhooksOfEventParams
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const webhooksOfPrincipal = `-- name: WebhooksOfPrincipal :many
+SELECT id FROM webhooks WHERE app = ? AND principal = ?
+`
+
+type WebhooksOfPrincipalParams struct {
+	App       string
+	Principal string
+}
+
+func (q *Queries) WebhooksOfPrincipal(ctx context.Context, arg WebhooksOfPrincipalParams) ([]string, error) {
+	rows, err := q.query(ctx, q.webhooksOfPrincipalStmt, webhooksOfPrincipal, arg.App, arg.Principal)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
 	}
 	if err := rows.Close(); err != nil {
 		return nil, err
@@ -1990,4 +3295,47 @@ func (q *Queries) WebhooksTo(ctx context.Context, arg WebhooksToParams) ([]Webho
 		return nil, err
 	}
 	return items, nil
+}
+
+const workspace = `-- name: Workspace :one
+
+SELECT n, id, app, user_id, name, created_at FROM workspaces WHERE id = ?
+`
+
+// Workspaces and grants
+func (q *Queries) Workspace(ctx context.Context, id string) (Workspace, error) {
+	row := q.queryRow(ctx, q.workspaceStmt, workspace, id)
+	var i Workspace
+	err := row.Scan(
+		&i.N,
+		&i.ID,
+		&i.App,
+		&i.UserID,
+		&i.Name,
+		&i.CreatedAt,
+	)
+	return i, err
+}
+
+const workspaceOf = `-- name: WorkspaceOf :one
+SELECT n, id, app, user_id, name, created_at FROM workspaces WHERE app = ? AND user_id = ?
+`
+
+type WorkspaceOfParams struct {
+	App    string
+	UserID string
+}
+
+func (q *Queries) WorkspaceOf(ctx context.Context, arg WorkspaceOfParams) (Workspace, error) {
+	row := q.queryRow(ctx, q.workspaceOfStmt, workspaceOf, arg.App, arg.UserID)
+	var i Workspace
+	err := row.Scan(
+		&i.N,
+		&i.ID,
+		&i.App,
+		&i.UserID,
+		&i.Name,
+		&i.CreatedAt,
+	)
+	return i, err
 }
