@@ -2,7 +2,7 @@
 //
 // A hint says that a topic may have something new and nothing else. It may be lost or come twice: whoever waits reads the
 // store, which is the truth, on every hint and from time to time without one. Here belong the interface and the in-process
-// implementation; what carries hints between nodes wraps it.
+// implementation; what carries hints between nodes wraps it, and is in a package of its own (bus/postgres).
 package bus
 
 import "sync"
@@ -30,10 +30,18 @@ func (b *Local) Hint(keys ...Key) {
 	defer b.mu.RUnlock()
 	for _, key := range keys {
 		for w := range b.watchers[key] {
-			select {
-			case w.c <- struct{}{}:
-			default: // it has not looked since the last hint, and will
-			}
+			w.hint()
+		}
+	}
+}
+
+// HintAll tells everyone to look again, whatever they watch: hints may have been lost.
+func (b *Local) HintAll() {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for _, watchers := range b.watchers {
+		for w := range watchers {
+			w.hint()
 		}
 	}
 }
@@ -50,6 +58,13 @@ type Watch struct {
 	bus  *Local
 	c    chan struct{}
 	keys []Key // guarded by bus.mu
+}
+
+func (w *Watch) hint() {
+	select {
+	case w.c <- struct{}{}:
+	default: // it has not looked since the last hint, and will
+	}
 }
 
 // C receives after a hint; any number of hints since the last receive are one.

@@ -37,6 +37,23 @@ func TestHintReachesWatchersOfItsKey(t *testing.T) {
 	}
 }
 
+func TestHintAllReachesEverybody(t *testing.T) {
+	t.Parallel()
+	var b bus.Local
+	b.HintAll() // nobody
+	w := b.Watch(bus.Key{App: "a", Topic: "one"}, bus.Key{App: "a", Topic: "other"})
+	defer w.Close()
+	idle := b.Watch()
+	defer idle.Close()
+	b.HintAll()
+	if !hinted(w) {
+		t.Error("not told")
+	}
+	if hinted(idle) {
+		t.Error("told, and watches nothing")
+	}
+}
+
 func TestSetReplacesAndCloseEnds(t *testing.T) {
 	t.Parallel()
 	var b bus.Local
