@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/rouse-dev/rouse/internal/credential"
 	"github.com/rouse-dev/rouse/internal/harness"
@@ -16,20 +15,23 @@ import (
 )
 
 // An Addition is what the core adds to a tool result: text for the agent, _meta for its harness. It is complete for the
-// conversation. Once the answer that carries it has been written, the caller calls Settle.
+// conversation. Once the answer that carries it has been written, or could not be, the caller calls Settle.
 type Addition struct {
 	Text string
 	Meta map[string]any // nil for none
 
-	settle func(context.Context) error
+	settle func(ctx context.Context, arrived bool) error // nil when it holds no messages
 }
 
-// Settle records that the held messages in the addition have been handed over.
-func (a Addition) Settle(ctx context.Context) error {
+// Holds reports whether there are held messages in the addition, so that Settle has something to do.
+func (a Addition) Holds() bool { return a.settle != nil }
+
+// Settle records that the held messages in the addition have arrived, or that they have not, so that the next call has them.
+func (a Addition) Settle(ctx context.Context, arrived bool) error {
 	if a.settle == nil {
 		return nil
 	}
-	return a.settle(ctx)
+	return a.settle(ctx, arrived)
 }
 
 // connectorMeta is the key of a result's _meta that carries a connector's beacon; pinned by the public docs page.
@@ -41,7 +43,7 @@ const ticketTTL = 10 * time.Minute
 // Annotate is the addition to a result of any tool of the app: what waits for the calling conversation. It creates nothing; a
 // call that names no conversation has none.
 func (c *Core) Annotate(ctx context.Context, app wake.App, call wake.Call) (Addition, harness.Agent, error) {
-	if err := call.Check(); err != nil {
+	if err := c.checkCall(app, call); err != nil {
 		return Addition{}, harness.Agent{}, err
 	}
 	agent := harness.Recognise(call)
@@ -62,8 +64,12 @@ func (c *Core) Annotate(ctx context.Context, app wake.App, call wake.Call) (Addi
 
 // compose makes a conversation's addition. subscribed says that the call has just subscribed it to something.
 func (c *Core) compose(ctx context.Context, app wake.App, call wake.Call, agent harness.Agent, conversation wake.Conversation, subscribed bool) (Addition, error) {
+	paths, err := c.via(ctx, conversation.ID)
+	if err != nil {
+		return Addition{}, err
+	}
 	setup := harness.Setup{App: app.Name, SessionKey: c.master.Mint(credential.SessionKey, conversation.ID),
-		Listening: c.presence.via(conversation.ID) != ""}
+		Listening: paths[conversation.ID] != ""}
 	switch agent.Path {
 	case harness.PathMonitor:
 		setup.Command = c.monitorCommand(conversation)
@@ -96,11 +102,11 @@ func (c *Core) remind(ctx context.Context, conversation wake.Conversation, setup
 	if setup.Listening {
 		return Addition{}, nil
 	}
-	waiting, err := c.waiting(ctx, conversation)
-	if err != nil || len(waiting.occurrences) == 0 {
+	messages, _, err := c.waiting(ctx, conversation)
+	if err != nil || len(messages) == 0 {
 		return Addition{}, err
 	}
-	return Addition{Text: harness.MonitorReminder(setup, len(waiting.occurrences))}, nil
+	return Addition{Text: harness.MonitorReminder(setup, len(messages))}, nil
 }
 
 // beacon hands a connector its ticket.
@@ -147,57 +153,6 @@ func (c *Core) voucher(s wake.Subscription) string {
 	return c.master.MintVoucher(strings.TrimPrefix(s.ID, "sub_"))
 }
 
-// How many held messages ride on one result, and how much of each.
-const (
-	maxHeld     = 20
-	maxHeldData = 400
-	maxHeldText = 1000
-)
-
-// held puts what waits for a conversation on its result.
-func (c *Core) held(ctx context.Context, app wake.App, conversation wake.Conversation, setup harness.Setup, subscribed bool) (Addition, error) {
-	var addition Addition
-	if subscribed {
-		addition.Text = harness.HeldText(setup)
-	}
-	page, err := c.waiting(ctx, conversation)
-	if err != nil {
-		return Addition{}, err
-	}
-	messages := c.messages(page.occurrences)
-	if len(messages) == 0 {
-		return addition, nil
-	}
-	more := max(0, len(messages)-maxHeld)
-	messages = messages[:len(messages)-more]
-	lines := make([]harness.Message, len(messages))
-	for i, m := range messages {
-		lines[i] = harness.Message{ID: m.ID, Subject: oneLine(m.Text, maxHeldText), Data: oneLine(string(m.Data), maxHeldData)}
-	}
-	addition.Text = join(addition.Text, harness.HeldMessages(app.Name, lines, more))
-	c.accountSent(conversation, messages, "held")
-	through := messages[len(messages)-1].Seq
-	addition.settle = func(ctx context.Context) error { return c.settle(ctx, conversation, through, "held") }
-	return addition, nil
-}
-
-// waiting reads what a conversation is owed and has not received, a little more than fits on one result.
-func (c *Core) waiting(ctx context.Context, conversation wake.Conversation) (page owed, err error) {
-	err = c.store.View(ctx, func(r store.Reader) error {
-		current, err := r.Conversation(conversation.ID)
-		if err != nil {
-			return err
-		}
-		subs, err := r.SubscriptionsOf(conversation.ID)
-		if err != nil {
-			return err
-		}
-		page, err = readOwed(r, current, subs, current.Position, maxHeld*5)
-		return err
-	})
-	return page, err
-}
-
 // Redeem exchanges a connector's ticket, once and for its own thread, for the address of the conversation's WebSocket.
 func (c *Core) Redeem(ctx context.Context, ticket, thread string) (url string, err error) {
 	refused := refusal.New(refusal.BadTicket, "the ticket is unknown, used, expired, or for another thread")
@@ -228,20 +183,6 @@ func (c *Core) Redeem(ctx context.Context, ticket, thread string) (url string, e
 	}
 	base := "ws" + strings.TrimPrefix(c.publicURL, "http")
 	return base + "/connect/" + c.master.Mint(credential.Connector, conversation.ID), nil
-}
-
-// oneLine is a text on one line of at most limit characters: a held message must not look like several.
-func oneLine(s string, limit int) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, s)
-	if runes := []rune(s); len(runes) > limit {
-		return string(runes[:limit]) + "…"
-	}
-	return s
 }
 
 func join(a, b string) string { return strings.TrimSpace(a + "\n\n" + b) }

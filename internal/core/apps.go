@@ -129,7 +129,7 @@ type Caller struct {
 // Authenticate lets an app in by its assertion, which is used up by it.
 func (c *Core) Authenticate(ctx context.Context, token string) (Caller, error) {
 	var caller Caller
-	assertion, err := credential.VerifyAssertion(token, func(id string) (ed25519.PublicKey, string, error) {
+	assertion, err := c.assertions.Verify(token, func(id string) (ed25519.PublicKey, string, error) {
 		var err error
 		caller, err = c.caller(ctx, id)
 		return caller.Key.Public, caller.App.ID, err
@@ -173,7 +173,7 @@ func (k *keyCache) forget() {
 	k.generation++
 }
 
-// caller finds a key that is good, and its app. An unknown or revoked key is an error that VerifyAssertion refuses by.
+// caller finds a key that is good, and its app. An unknown or revoked key is an error that an assertion is refused by.
 func (c *Core) caller(ctx context.Context, keyID string) (Caller, error) {
 	at := time.Now()
 	c.keys.mu.Lock()

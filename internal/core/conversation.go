@@ -68,6 +68,9 @@ func (c *Core) findOrMake(tx store.Tx, app wake.App, call wake.Call, agent harne
 	case !errors.Is(err, errNoConversation):
 		return wake.Conversation{}, false, err
 	}
+	if err := c.roomForConversation(app.ID); err != nil {
+		return wake.Conversation{}, false, err
+	}
 	log, err := tx.Log()
 	if err != nil {
 		return wake.Conversation{}, false, err

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -180,35 +182,82 @@ func TestSubscriptionLimit(t *testing.T) {
 	}
 }
 
-func TestHeldMessagesRideOnceTheyAreSettled(t *testing.T) {
+func TestHeldMessagesRideUntilTheyAreSettled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		call := wake.Call{Client: "some-client", User: "ada"}
+		done := b.subscribe(call, "j1")
+		if done.Addition.Meta != nil || strings.Contains(done.Addition.Text, "u='") || !strings.Contains(done.Addition.Text, done.Session) {
+			t.Errorf("addition %+v", done.Addition)
+		}
+		b.emit("j1", "7")
+		call.Session = done.Session
+		annotate := func() core.Addition {
+			t.Helper()
+			added, _, err := b.core.Annotate(t.Context(), b.app, call)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return added
+		}
+		if lost := annotate(); !strings.Contains(lost.Text, "j1 has 7") {
+			t.Fatalf("%+v", lost)
+		}
+		if other := annotate(); other.Text != "" {
+			t.Errorf("a call meanwhile got %+v", other)
+		}
+		// The first result's node was killed, the second result never arrived.
+		time.Sleep(11 * time.Second)
+		if err := annotate().Settle(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		added := annotate()
+		if !strings.Contains(added.Text, "j1 has 7") {
+			t.Fatalf("after a lost result %+v", added)
+		}
+		if err := added.Settle(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		if added := annotate(); added.Text != "" {
+			t.Errorf("after settling %+v", added)
+		}
+		b.emit("j1", "8")
+		if added := annotate(); !strings.Contains(added.Text, "j1 has 8") || strings.Contains(added.Text, "j1 has 7") {
+			t.Errorf("the next message: %+v", added)
+		}
+		call.Session = ""
+		if added := annotate(); added.Text != "" {
+			t.Errorf("a call of no conversation got %+v", added)
+		}
+	})
+}
+
+func TestHeldMessagesRideOnOneOfManyResultsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	call := wake.Call{Client: "some-client", User: "ada"}
-	done := b.subscribe(call, "j1")
-	if done.Addition.Meta != nil || strings.Contains(done.Addition.Text, "u='") || !strings.Contains(done.Addition.Text, done.Session) {
-		t.Errorf("addition %+v", done.Addition)
-	}
+	call.Session = b.subscribe(call, "j1").Session
 	b.emit("j1", "7")
-	call.Session = done.Session
-	for range 2 { // until it is settled it is handed over again
-		added, _, err := b.core.Annotate(t.Context(), b.app, call)
-		if err != nil || !strings.Contains(added.Text, "j1 has 7") {
-			t.Fatalf("%+v, %v", added, err)
-		}
+	var got atomic.Int32
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() {
+			added, _, err := b.core.Annotate(t.Context(), b.app, call)
+			if err == nil {
+				err = added.Settle(t.Context(), true)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			if strings.Contains(added.Text, "j1 has 7") {
+				got.Add(1)
+			}
+		})
 	}
-	added, _, err := b.core.Annotate(t.Context(), b.app, call)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := added.Settle(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if added, _, err = b.core.Annotate(t.Context(), b.app, call); err != nil || added.Text != "" {
-		t.Errorf("after settling %+v, %v", added, err)
-	}
-	call.Session = ""
-	if added, _, err = b.core.Annotate(t.Context(), b.app, call); err != nil || added.Text != "" {
-		t.Errorf("a call of no conversation got %+v, %v", added, err)
+	all.Wait()
+	if got.Load() != 1 {
+		t.Errorf("%d results carry it", got.Load())
 	}
 }
 

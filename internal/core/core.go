@@ -19,6 +19,7 @@ import (
 
 // Options are what a core is made of. Store, Master and PublicURL are required.
 type Options struct {
+	// Store may be a [store.Shared]: then other nodes may serve the same database, and Bus must reach them.
 	Store  store.Store
 	Bus    bus.Bus            // nil: a bus of this process alone
 	Master *credential.Master // everything handed out is derived from it
@@ -31,6 +32,11 @@ type Options struct {
 	Logger   *slog.Logger // nil: discards
 	// Retention is how long occurrences are kept; 0 means 7 days.
 	Retention time.Duration
+	// RetentionSize is how many bytes the database may take before the oldest occurrences go, younger ones than Retention
+	// too; 0 is no limit.
+	RetentionSize int64
+	// Limits bound what one app and one user may do and keep.
+	Limits Limits
 	// MaxSubscriptions is how many live subscriptions a conversation may have; 0 means wake.MaxSubscription.
 	MaxSubscriptions int
 }
@@ -41,24 +47,30 @@ const DefaultRetention = 7 * 24 * time.Hour
 // Core is the engine. All methods are safe for concurrent use. Errors are refusals (package refusal) where the caller or its
 // input is at fault; anything else is a fault of the core or its database.
 type Core struct {
-	store     store.Store
-	bus       bus.Bus
-	master    *credential.Master
-	publicURL string
-	audiences []string
-	webhooks  Webhooks
-	log       *slog.Logger
-	retention time.Duration
-	maxSubs   int
-	epoch     string // of the log
+	store         store.Store
+	bus           bus.Bus
+	master        *credential.Master
+	publicURL     string
+	audiences     []string
+	webhooks      Webhooks
+	log           *slog.Logger
+	retention     time.Duration
+	retentionSize int64
+	limits        *limits
+	maxSubs       int
+	epoch         string // of the log
 
-	keys      keyCache
-	manifests manifestCache
-	presence  presence
-	verified  verifications
-	feed      trace.Feed
+	assertions credential.AssertionVerifier
+	keys       keyCache
+	manifests  manifestCache
+	presence   presence
+	nodes      *nodes // nil: this is the only one
+	verified   verifications
+	feed       trace.Feed
 
 	deliveries chan struct{} // hints the webhook workers
+	crowds     chan struct{} // full while something is written for a crowd
+	erased     chan struct{} // hints the scrubber
 	stop       context.CancelFunc
 	done       sync.WaitGroup
 }
@@ -70,7 +82,8 @@ func New(ctx context.Context, o Options) (*Core, error) {
 	}
 	c := &Core{
 		store: o.Store, bus: o.Bus, master: o.Master, webhooks: o.Webhooks, log: o.Logger, retention: o.Retention, maxSubs: o.MaxSubscriptions,
-		publicURL: strings.TrimRight(o.PublicURL, "/"), deliveries: make(chan struct{}, 1),
+		retentionSize: o.RetentionSize, limits: newLimits(o.Limits),
+		publicURL: strings.TrimRight(o.PublicURL, "/"), deliveries: make(chan struct{}, 1), crowds: make(chan struct{}, 1), erased: make(chan struct{}, 1),
 	}
 	if c.bus == nil {
 		c.bus = new(bus.Local)
@@ -95,9 +108,20 @@ func New(ctx context.Context, o Options) (*Core, error) {
 		return nil, fmt.Errorf("reading the log's state: %w", err)
 	}
 	c.epoch = log.Epoch
+	if shared, ok := c.store.(store.Shared); ok {
+		var err error
+		if c.nodes, err = joinNodes(ctx, shared, c.bus, &c.presence, c.log); err != nil {
+			return nil, err
+		}
+	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop
+	if c.nodes != nil {
+		c.done.Go(func() { c.nodes.run(running) })
+	}
 	c.done.Go(func() { c.sweep(running) })
+	c.hintScrub() // of what was erased before
+	c.done.Go(func() { c.scrubErased(running) })
 	if c.webhooks != nil {
 		c.done.Go(func() { c.deliver(running) })
 	}
@@ -131,12 +155,14 @@ func (c *Core) Ready(ctx context.Context) error {
 // now is the time as the store keeps it, so that what was written and what is read back are equal.
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-// fault turns a store's error into what a caller may be told. ErrFull and ErrReadOnly are the operator's to mend and say so.
+// fault turns a store's error into what a caller may be told. ErrFull, ErrReadOnly and ErrSyncFailed are the operator's to mend
+// and say so.
 func fault(err error) error {
 	switch {
 	case err == nil || refusal.Of(err) != nil:
 		return err
-	case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrReadOnly), errors.Is(err, store.ErrClosed):
+	case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrReadOnly), errors.Is(err, store.ErrClosed),
+		errors.Is(err, store.ErrSyncFailed), errors.Is(err, store.ErrUnavailable):
 		return fmt.Errorf("%w: %w", refusal.New(refusal.Unavailable, "the core cannot write now: try again later"), err)
 	}
 	return err

@@ -18,9 +18,9 @@ import (
 // How webhook deliveries are made.
 const (
 	deliveryWorkers = 32
-	perWebhook      = 4           // deliveries of one webhook under way at once
-	deliveryLease   = time.Minute // after which a claimed delivery that nobody finished is due again
-	deliveryPoll    = time.Minute // how often the queue is looked at without a hint
+	perWebhook      = 4                // deliveries of one webhook under way at once, on all nodes together
+	deliveryLease   = 20 * time.Second // twice an attempt; after which a claimed delivery that nobody finished is due again
+	deliveryPoll    = 5 * time.Second  // how often the queue is looked at without a hint: another node may have filled it and died
 )
 
 // retryAfter are the pauses after each failed attempt; after the last one the delivery is abandoned.
@@ -111,8 +111,11 @@ func (c *Core) attempt(ctx context.Context, d wake.Delivery) {
 		o, err = r.Occurrence(d.Seq)
 		return err
 	})
-	if errors.Is(err, store.ErrNotFound) || err == nil && !hook.Live(now()) {
-		err = c.store.Update(ctx, func(tx store.Tx) error { return tx.FinishDelivery(d.Webhook, d.Seq) })
+	if errors.Is(err, store.ErrNotFound) || err == nil && (!hook.Live(now()) || o.Kind == wake.KindErased) {
+		err = c.store.Update(ctx, func(tx store.Tx) error {
+			_, err := tx.FinishDelivery(d)
+			return err
+		})
 	} else if err == nil {
 		err = c.send(ctx, d, hook, o)
 	}
@@ -180,16 +183,19 @@ func (c *Core) record(ctx context.Context, d wake.Delivery, o wake.Occurrence, r
 	default:
 		entry.Kind = trace.Abandoned
 	}
-	err := c.store.Update(ctx, func(tx store.Tx) error {
-		if err := recordHook(tx, d.Webhook, result); err != nil {
-			return err
-		}
+	held := false
+	err := c.store.Update(ctx, func(tx store.Tx) (err error) {
 		if retry && !result.Delivered {
-			return tx.RetryDelivery(d)
+			held, err = tx.RetryDelivery(d)
+		} else {
+			held, err = tx.FinishDelivery(d)
 		}
-		return tx.FinishDelivery(d.Webhook, d.Seq)
+		if err != nil || !held {
+			return err // another worker has it, and what it finds counts
+		}
+		return recordHook(tx, d.Webhook, result)
 	})
-	if err == nil {
+	if err == nil && held {
 		c.feed.Put(entry)
 	}
 	return err

@@ -8,4 +8,7 @@
 // The way of an occurrence: [Core.Emit] checks it against the app's manifest and, in one transaction, appends it to the log,
 // ends the once subscriptions it fulfils and queues webhook deliveries; then it hints at its topics. Each open stream or
 // connector has an [Inbox], which is woken by the hint and reads the log from the conversation's position on.
+//
+// Several cores may serve one database: what they must agree on is there, and what each keeps to itself is listed in
+// docs/architecture.md.
 package core

@@ -52,6 +52,7 @@ func end(tx store.Tx, subs []wake.Subscription) (ended []wake.Subscription, err 
 
 // announceEnds makes the conversations of ended subscriptions look again, after the transaction that ended them.
 func (c *Core) announceEnds(ended []wake.Subscription) {
+	c.hintScrub()
 	for _, s := range ended {
 		c.bus.Hint(bus.Key{App: s.App, Topic: wake.ConversationTopic(s.Conversation)})
 		c.feed.Put(trace.Entry{Kind: trace.Ended, App: s.App, Event: s.Event, Topic: s.Topic, Conversation: s.Conversation, Subscription: s.ID})

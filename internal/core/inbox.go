@@ -26,19 +26,19 @@ type Message struct {
 	Text  string
 	Data  json.RawMessage
 	At    time.Time
+	// Replay is the subscription whose replay brought the message; empty for one that comes at its place in the log.
+	Replay string
 }
 
-// An Inbox reads what one conversation is owed, in order, from its position on. It belongs to one goroutine.
+// An Inbox reads what one conversation is owed: what replays bring, then the log, each in order from where the conversation has
+// come. It belongs to one goroutine.
 type Inbox struct {
-	core         *Core
-	conversation wake.Conversation
-	app          wake.App
-	conn         *Connection
-	watch        *bus.Watch
-	topics       []string // those watched
-	cursor       wake.Seq // everything up to here was read
-	live         bool     // something is subscribed still
-	behind       bool     // the last read stopped at its limit
+	reading
+	app    wake.App
+	conn   *Connection
+	watch  *bus.Watch
+	topics []string // those watched
+	live   bool     // something is subscribed still
 }
 
 // OpenStream opens the inbox of the conversation that a stream's capability watches. The caller closes it.
@@ -57,8 +57,12 @@ func (c *Core) openInbox(ctx context.Context, kind credential.Kind, token, via s
 	if err != nil {
 		return nil, err
 	}
-	return &Inbox{core: c, conversation: conversation, app: app, conn: c.connect(conversation, via, most),
-		watch: c.bus.Watch(), cursor: conversation.Position, live: true}, nil
+	conn, err := c.connect(ctx, conversation, via, most)
+	if err != nil {
+		return nil, fault(err)
+	}
+	return &Inbox{reading: reading{core: c, conversation: conversation, cursor: conversation.Position}, app: app,
+		conn: conn, watch: c.bus.Watch(), live: true}, nil
 }
 
 // conversationOf opens a capability. Whatever does not hold is ErrGone.
@@ -102,11 +106,23 @@ func (in *Inbox) Changed() <-chan struct{} { return in.watch.C() }
 // Finished reports, as of the last Read, that all was read and nothing is subscribed any more.
 func (in *Inbox) Finished() bool { return !in.live && !in.behind }
 
-// Read returns the next messages, at most limit, and moves on past them. It does not wait. ErrGone means that the conversation
-// is no more.
+// Read returns the next messages, at most limit, and moves on past them. It does not wait: without any, all was read. ErrGone
+// means that the conversation is no more.
 func (in *Inbox) Read(ctx context.Context, limit int) ([]Message, error) {
-	var page owed
-	var err error
+	for {
+		messages, err := in.look(ctx, limit)
+		if errors.Is(err, store.ErrNotFound) {
+			in.live, in.behind = false, false
+			return nil, ErrGone
+		}
+		if err != nil || len(messages) > 0 || !in.behind {
+			return messages, err
+		}
+	}
+}
+
+// look reads from one snapshot. It may find nothing and be behind still.
+func (in *Inbox) look(ctx context.Context, limit int) (messages []Message, err error) {
 	for again := true; again && err == nil; {
 		err = in.core.store.View(ctx, func(r store.Reader) error {
 			subs, err := in.subscriptions(r)
@@ -117,19 +133,14 @@ func (in *Inbox) Read(ctx context.Context, limit int) ([]Message, error) {
 			if again = in.rewatch(topicsOf(in.conversation, subs)); again {
 				return nil
 			}
-			page, err = readOwed(r, in.conversation, subs, in.cursor, limit)
+			messages, err = in.read(r, subs, limit)
 			return err
 		})
-	}
-	if errors.Is(err, store.ErrNotFound) {
-		in.live, in.behind = false, false
-		return nil, ErrGone
 	}
 	if err != nil {
 		return nil, err
 	}
-	in.cursor, in.behind = page.through, page.more
-	return in.core.messages(page.occurrences), nil
+	return messages, in.passBy(ctx)
 }
 
 // rewatch watches these topics and reports whether they are others than before.
@@ -159,26 +170,18 @@ func (in *Inbox) subscriptions(r store.Reader) ([]wake.Subscription, error) {
 	return subs, nil
 }
 
-// Settle records durably that the conversation has received everything up to a place.
-func (in *Inbox) Settle(ctx context.Context, through wake.Seq) error {
-	return in.core.settle(ctx, in.conversation, through, in.conn.via)
+// Settle records durably what the conversation has received. That a line has been out for a while says so on the newest of its
+// streams only: an older one may lead nowhere any more, and the newest may not have written as much.
+func (in *Inbox) Settle(ctx context.Context, receipt Receipt) error {
+	if in.conn.via == ViaStream && !in.conn.newest() {
+		return nil
+	}
+	return in.core.settle(ctx, in.conversation, in.settled(receipt), in.conn.via)
 }
 
 // Sent accounts for messages that were put on their way.
 func (in *Inbox) Sent(messages []Message) {
 	in.core.accountSent(in.conversation, messages, in.conn.via)
-}
-
-func (c *Core) settle(ctx context.Context, conversation wake.Conversation, through wake.Seq, path string) error {
-	err := c.store.Update(ctx, func(tx store.Tx) error { return tx.Advance(conversation.ID, through) })
-	if errors.Is(err, store.ErrNotFound) {
-		return nil // it was forgotten meanwhile
-	}
-	if err == nil {
-		c.feed.Put(trace.Entry{Kind: trace.Delivered, App: conversation.App, Conversation: conversation.ID, Path: path,
-			Occurrence: wake.OccurrenceID(c.epoch, through), Detail: "and all before it"})
-	}
-	return err
 }
 
 func (c *Core) accountSent(conversation wake.Conversation, messages []Message, path string) {
@@ -187,94 +190,11 @@ func (c *Core) accountSent(conversation wake.Conversation, messages []Message, p
 	}
 }
 
-func topicsOf(conversation wake.Conversation, subs []wake.Subscription) []string {
-	topics, seen := []string{conversation.Topic()}, map[string]bool{}
-	for _, s := range subs {
-		if !seen[s.Topic] {
-			seen[s.Topic] = true
-			topics = append(topics, s.Topic)
-		}
-	}
-	return topics
-}
-
-// owed is one page of what somebody is owed.
-type owed struct {
-	occurrences []wake.Occurrence
-	through     wake.Seq // everything up to here was looked at
-	more        bool     // there may be more after it
-}
-
-// readOwed reads what a conversation is owed after a place: what one of its subscriptions takes, and its own topic.
-func readOwed(r store.Reader, conversation wake.Conversation, subs []wake.Subscription, after wake.Seq, limit int) (owed, error) {
-	own := conversation.Topic()
-	return readLog(r, conversation.App, topicsOf(conversation, subs), after, limit, func(o wake.Occurrence) bool {
-		return o.Topics[0] == own || slices.ContainsFunc(subs, func(s wake.Subscription) bool { return s.Takes(o) })
-	})
-}
-
-// readLog reads the occurrences on some topics after a place, at most limit that are taken.
-func readLog(r store.Reader, app string, topics []string, after wake.Seq, limit int, takes func(wake.Occurrence) bool) (owed, error) {
-	log, err := r.Log()
-	if err != nil {
-		return owed{}, err
-	}
-	page := owed{through: after}
-	for {
-		found, err := r.Occurrences(app, topics, page.through, limit)
-		if err != nil {
-			return owed{}, err
-		}
-		for _, o := range found {
-			if len(page.occurrences) == limit {
-				page.more = true
-				return page, nil
-			}
-			page.through = o.Seq
-			if takes(o) {
-				page.occurrences = append(page.occurrences, o)
-			}
-		}
-		if len(found) < limit {
-			// Nothing on these topics lies between the last one found and the log's end.
-			page.through = max(page.through, log.Head)
-			return page, nil
-		}
-	}
-}
-
-func (c *Core) messages(occurrences []wake.Occurrence) []Message {
+// messages are occurrences as a conversation receives them; replay is the subscription whose replay brought them, if one did.
+func (c *Core) messages(occurrences []wake.Occurrence, replay string) []Message {
 	out := make([]Message, len(occurrences))
 	for i, o := range occurrences {
-		out[i] = Message{Seq: o.Seq, ID: o.ID(c.epoch), Kind: o.Kind, Event: o.Event, Text: o.Text, Data: o.Data, At: o.At}
+		out[i] = Message{Seq: o.Seq, ID: o.ID(c.epoch), Kind: o.Kind, Event: o.Event, Text: o.Text, Data: o.Data, At: o.At, Replay: replay}
 	}
 	return out
-}
-
-// Fetch returns messages of the conversation that a stream's capability watches, of which lines were shortened: those after a
-// place and up to another, at most limit. Only what the conversation is or was owed is given.
-func (c *Core) Fetch(ctx context.Context, token string, after, through wake.Seq, limit int) ([]Message, error) {
-	conversation, _, err := c.conversationOf(ctx, credential.Stream, token)
-	if err != nil {
-		return nil, err
-	}
-	var page owed
-	err = c.store.View(ctx, func(r store.Reader) error {
-		subs, err := r.SubscriptionsEver(conversation.ID)
-		if err != nil {
-			return err
-		}
-		page, err = readOwed(r, conversation, subs, after, limit)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	messages := c.messages(page.occurrences)
-	for i, m := range messages {
-		if m.Seq > through {
-			return messages[:i], nil
-		}
-	}
-	return messages, nil
 }

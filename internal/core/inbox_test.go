@@ -31,7 +31,7 @@ func TestAnInboxReadsInOrderFromThePosition(t *testing.T) {
 	if err != nil || len(messages) != 3 {
 		t.Fatalf("%v, %v", messages, err)
 	}
-	if err := first.Settle(t.Context(), messages[1].Seq); err != nil {
+	if err := first.Settle(t.Context(), receipt(messages[:2]...)); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.read(first); !cmp.Equal(want[3:], got) {

@@ -84,14 +84,14 @@ func (c *Core) admit(ctx context.Context, app wake.App, m manifest, n Native) (a
 		return access{}, err
 	}
 	if n.Call.User != "" {
-		a.principal = "user/" + n.Call.User
+		a.principal = wake.UserPrincipal(n.Call.User)
 	}
 	if voucher != "" {
 		if a.voucher, err = c.redeemVoucher(ctx, app, a, voucher); err != nil {
 			return access{}, err
 		}
 		if a.principal == "" {
-			a.principal = "voucher/" + a.voucher
+			a.principal = wake.VoucherPrincipal(a.voucher)
 		}
 	}
 	switch {
@@ -143,7 +143,7 @@ func (c *Core) redeemVoucher(ctx context.Context, app wake.App, a access, vouche
 		return "", err
 	}
 	if s.App != app.ID || s.Event != a.event.Name || string(s.Arguments) != string(a.arguments.Canonical) || !s.Live(now()) ||
-		a.principal != "" && a.principal != "user/"+s.User {
+		a.principal != "" && a.principal != wake.UserPrincipal(s.User) {
 		return "", refused
 	}
 	return s.ID, nil
@@ -152,7 +152,7 @@ func (c *Core) redeemVoucher(ctx context.Context, app wake.App, a access, vouche
 // Poll answers an events/poll: what happened after the cursor. A cursor that means nothing here, or lies before what is kept, is
 // no error: the answer says truncated.
 func (c *Core) Poll(ctx context.Context, app wake.App, n Native, p Poll) (Polled, error) {
-	if err := n.Call.Check(); err != nil {
+	if err := c.checkCall(app, n.Call); err != nil {
 		return Polled{}, err
 	}
 	var polled Polled
@@ -199,7 +199,7 @@ func (c *Core) poll(r store.Reader, app wake.App, user string, a access, p Poll)
 	}
 	wants := wake.Subscription{App: app.ID, Topic: a.arguments.Topic, Event: a.event.Name, Filter: a.arguments.Filter, User: user,
 		From: after, ExpiresAt: time.Unix(math.MaxInt32, 0)}
-	page, err := readLog(r, app.ID, []string{wants.Topic}, after, limit, func(o wake.Occurrence) bool {
+	page, err := readLog(r, app.ID, []string{wants.Topic}, stretch{after, log.Head}, limit, func(o wake.Occurrence) bool {
 		if !wants.Takes(o) {
 			return false
 		}

@@ -71,6 +71,10 @@ func (c *Core) keepPublishURL(ctx context.Context, u wake.PublishURL) error {
 
 // RevokePublishURL ends a publish URL of the app; revoking again changes nothing.
 func (c *Core) RevokePublishURL(ctx context.Context, app wake.App, id string) error {
+	unknown := refusal.New(refusal.UnknownPublishURL, "there is no publish URL %s", wake.Quote(id))
+	if !wake.CouldBeID(id) {
+		return unknown
+	}
 	err := c.store.Update(ctx, func(tx store.Tx) error {
 		u, err := tx.PublishURL(id)
 		if err != nil {
@@ -86,7 +90,7 @@ func (c *Core) RevokePublishURL(ctx context.Context, app wake.App, id string) er
 		return tx.PutPublishURL(u)
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return refusal.New(refusal.UnknownPublishURL, "there is no publish URL %s", wake.Quote(id))
+		return unknown
 	}
 	return fault(err)
 }
@@ -121,6 +125,9 @@ func (c *Core) PublishBy(ctx context.Context, token string, p Post) (Emitted, er
 		return Emitted{}, fault(err)
 	case u.Revoked():
 		return Emitted{}, refusal.New(refusal.Gone, "this publish URL was revoked")
+	}
+	if err := c.AllowApp(app); err != nil {
+		return Emitted{}, err
 	}
 	if u.Event != "" {
 		return c.Emit(ctx, app, Emit{Name: u.Event, Arguments: u.Arguments, Payload: p.Object, ID: p.ID, To: u.To})

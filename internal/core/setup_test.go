@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -28,6 +29,9 @@ const manifest = `{"events":[
   "payload":{"type":"object","properties":{"pages":{"type":"integer"}},"required":["pages"]}},
  {"name":"your.turn","description":"Your turn","topic":"ev/your.turn/{game}","personal":true,
   "arguments":{"type":"object","properties":{"game":{"type":"string"}},"required":["game"]},
+  "payload":{"type":"object"}},
+ {"name":"code.sent","description":"A code to sign in with","topic":"ev/code.sent/{job}","public":true,"delete_on_delivery":true,
+  "arguments":{"type":"object","properties":{"job":{"type":"string"}},"required":["job"]},
   "payload":{"type":"object"}}]}`
 
 // A bench is a core on a real database with one app, its manifest put.
@@ -36,13 +40,15 @@ type bench struct {
 	core  *core.Core
 	app   wake.App
 	store *sqlite.Store
+	path  string // of the database
 	hooks *fakeHooks
 }
 
 func setup(t *testing.T, change ...func(*core.Options)) *bench {
 	t.Helper()
 	ctx := t.Context()
-	s, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "rouse.db"), sqlite.Options{})
+	path := filepath.Join(t.TempDir(), "rouse.db")
+	s, err := sqlite.Open(ctx, path, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +67,7 @@ func setup(t *testing.T, change ...func(*core.Options)) *bench {
 			t.Error(err)
 		}
 	})
-	b := &bench{T: t, core: c, store: s, hooks: hooks}
+	b := &bench{T: t, core: c, store: s, path: path, hooks: hooks}
 	b.app = b.newApp("crawler")
 	return b
 }
@@ -117,6 +123,11 @@ func (b *bench) inbox(done core.Subscribed) *core.Inbox {
 	return in
 }
 
+func receipt(messages ...core.Message) (r core.Receipt) {
+	r.Add(messages...)
+	return r
+}
+
 func (b *bench) read(in *core.Inbox) (texts []string) {
 	b.Helper()
 	messages, err := in.Read(b.Context(), 100)
@@ -134,6 +145,7 @@ type fakeHooks struct {
 	mu       sync.Mutex
 	verify   string // reason to fail verification with; empty passes
 	results  []core.HookResult
+	pauses   []time.Duration // before the next attempts end
 	verified int
 	sent     []sentHook
 }
@@ -159,14 +171,24 @@ func (f *fakeHooks) Verify(context.Context, core.HookTarget) (string, bool) {
 }
 
 func (f *fakeHooks) Deliver(_ context.Context, target core.HookTarget, id string, body []byte) core.HookResult {
+	result, pause := f.next(sentHook{target, id, string(body)})
+	time.Sleep(pause)
+	return result
+}
+
+// next takes note of an attempt and says how it goes.
+func (f *fakeHooks) next(sent sentHook) (result core.HookResult, pause time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.sent = append(f.sent, sentHook{target, id, string(body)})
-	result := core.HookResult{Delivered: true}
+	f.sent = append(f.sent, sent)
+	result = core.HookResult{Delivered: true}
 	if len(f.results) > 0 {
 		result, f.results = f.results[0], f.results[1:]
 	}
-	return result
+	if len(f.pauses) > 0 {
+		pause, f.pauses = f.pauses[0], f.pauses[1:]
+	}
+	return result, pause
 }
 
 // deliveries is what was sent so far.

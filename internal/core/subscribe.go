@@ -44,20 +44,26 @@ func (c *Core) SubscribeEvent(ctx context.Context, app wake.App, call wake.Call,
 		}
 		at := now()
 		done, err = c.subscribe(ctx, app, call, wake.Subscription{App: app.ID, Topic: bound.Topic, Event: name, Arguments: bound.Canonical,
-			Filter: bound.Filter, Once: once, CreatedAt: at, ExpiresAt: at.Add(subscriptionTTL)}, m.current)
+			Filter: bound.Filter, Once: once, CreatedAt: at, ExpiresAt: at.Add(subscriptionTTL)}, m.current, nil)
 		return err
 	})
 	return done, err
 }
 
-// subscribe makes or renews a subscription of the calling conversation, which it finds or makes.
-func (c *Core) subscribe(ctx context.Context, app wake.App, call wake.Call, want wake.Subscription, check func(store.Reader, string) error) (Subscribed, error) {
-	if err := call.Check(); err != nil {
+// subscribe makes or renews a subscription of the calling conversation, which it finds or makes. Within the transaction, check is
+// asked first, and and may add to what was subscribed; either may be nil.
+func (c *Core) subscribe(ctx context.Context, app wake.App, call wake.Call, want wake.Subscription, check func(store.Reader, string) error,
+	and func(store.Tx, wake.Subscription) (wake.Subscription, error)) (Subscribed, error) {
+	if err := c.checkCall(app, call); err != nil {
 		return Subscribed{}, err
 	}
 	agent := harness.Recognise(call)
 	fresh, id := newConversation(app, call, agent), "sub_"+credential.NewID()
+	if err := c.countApp(ctx, app.ID); err != nil {
+		return Subscribed{}, fault(err)
+	}
 	var conversation wake.Conversation
+	made := 0 // conversations
 	done := Subscribed{Agent: agent}
 	err := c.store.Update(ctx, func(tx store.Tx) (err error) {
 		if check != nil {
@@ -65,12 +71,19 @@ func (c *Core) subscribe(ctx context.Context, app wake.App, call wake.Call, want
 				return err
 			}
 		}
-		if conversation, _, err = c.findOrMake(tx, app, call, agent, fresh); err != nil {
+		created := false
+		if conversation, created, err = c.findOrMake(tx, app, call, agent, fresh); err != nil {
 			return err
+		}
+		if made = 0; created {
+			made = 1
 		}
 		s := want
 		s.ID, s.Conversation, s.User = id, conversation.ID, conversation.User
 		done.Subscription, done.Created, err = c.put(tx, s)
+		if err == nil && and != nil {
+			done.Subscription, err = and(tx, done.Subscription)
+		}
 		return err
 	})
 	if err != nil {
@@ -81,6 +94,8 @@ func (c *Core) subscribe(ctx context.Context, app wake.App, call wake.Call, want
 	kind := trace.Subscribed
 	if !done.Created {
 		kind = trace.Renewed
+	} else {
+		c.limits.made(s, made)
 	}
 	c.feed.Put(trace.Entry{Kind: kind, App: app.ID, Event: s.Event, Topic: s.Topic, Conversation: conversation.ID, Subscription: s.ID,
 		Harness: agent.Harness, Path: string(agent.Path)})
@@ -103,12 +118,8 @@ func (c *Core) put(tx store.Tx, s wake.Subscription) (kept wake.Subscription, cr
 	case !errors.Is(err, store.ErrNotFound):
 		return s, false, err
 	}
-	count, err := tx.CountSubscriptions(s.Conversation)
-	if err != nil {
+	if err := c.roomForSubscription(tx, s); err != nil {
 		return s, false, err
-	}
-	if count >= c.maxSubs {
-		return s, false, refusal.New(refusal.SubscriptionLimit, "this conversation has %d subscriptions, the most allowed", count)
 	}
 	log, err := tx.Log()
 	if err != nil {
@@ -121,7 +132,7 @@ func (c *Core) put(tx store.Tx, s wake.Subscription) (kept wake.Subscription, cr
 // UnsubscribeEvent ends the calling conversation's subscription to an event with these arguments. It reports whether there was
 // one.
 func (c *Core) UnsubscribeEvent(ctx context.Context, app wake.App, call wake.Call, name string, arguments json.RawMessage) (bool, error) {
-	if err := call.Check(); err != nil {
+	if err := c.checkCall(app, call); err != nil {
 		return false, err
 	}
 	agent := harness.Recognise(call)
@@ -164,6 +175,9 @@ func (c *Core) UnsubscribeEvent(ctx context.Context, app wake.App, call wake.Cal
 func (c *Core) EndUserSubscription(ctx context.Context, app wake.App, user, id string) (bool, error) {
 	if err := wake.CheckUser("user", user); err != nil {
 		return false, err
+	}
+	if !wake.CouldBeID(id) {
+		return false, nil
 	}
 	var ended []wake.Subscription
 	var removed bool
@@ -250,13 +264,24 @@ func (c *Core) Standing(ctx context.Context, app string) (standing []Standing, h
 			if err != nil {
 				return err
 			}
-			standing = append(standing, Standing{s, conversation, c.presence.via(s.Conversation)})
+			standing = append(standing, Standing{Subscription: s, Conversation: conversation})
 		}
 		hooks, err = r.WebhooksOfApp(app)
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil, refusal.New(refusal.UnknownApp, "there is no app %s", wake.Quote(app))
+	}
+	if err != nil {
+		return nil, nil, fault(err)
+	}
+	conversations := make([]string, len(standing))
+	for i, one := range standing {
+		conversations[i] = one.Conversation.ID
+	}
+	paths, err := c.via(ctx, conversations...)
+	for i := range standing {
+		standing[i].Via = paths[standing[i].Conversation.ID]
 	}
 	return standing, hooks, fault(err)
 }

@@ -25,14 +25,18 @@ func (c *Core) sweep(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		// Two that sweep at once do no harm, but it is enough for one.
+		if !c.turn(ctx, "sweep", sweepEvery-sweepEvery/10) {
+			continue
+		}
 		if err := c.Sweep(ctx); err != nil && ctx.Err() == nil {
 			c.log.Error("sweeping failed; it is tried again in a minute", "error", err)
 		}
 	}
 }
 
-// Sweep does one round: it ends subscriptions that have expired, telling their conversations, and removes what is older than
-// the retention.
+// Sweep does one round: it ends subscriptions that have expired, telling their conversations, goes on with forgetting users
+// where a crash interrupted it, and removes what is older or more than is to be kept.
 func (c *Core) Sweep(ctx context.Context) error {
 	for {
 		var expired []wake.Subscription
@@ -47,11 +51,7 @@ func (c *Core) Sweep(ctx context.Context) error {
 				return err
 			}
 			for _, s := range expired {
-				what := s.Event
-				if what == "" {
-					what = "the topic " + s.Topic
-				}
-				if err := endAndTell(tx, []wake.Subscription{s}, harness.EndedText(what, "its time was over; subscribe again if it still matters")); err != nil {
+				if err := endAndTell(tx, []wake.Subscription{s}, harness.EndedText(subscribedTo(s), "its time was over; subscribe again if it still matters")); err != nil {
 					return err
 				}
 			}
@@ -65,17 +65,11 @@ func (c *Core) Sweep(ctx context.Context) error {
 			break
 		}
 	}
-	for ctx.Err() == nil {
-		var more bool
-		err := c.store.Update(ctx, func(tx store.Tx) (err error) {
-			more, err = tx.Prune(now().Add(-c.retention), sweepStep)
-			return err
-		})
-		if err != nil || !more {
-			return err
-		}
+	if err := c.finishForgetting(ctx); err != nil {
+		return err
 	}
-	return ctx.Err()
+	c.hintScrub()
+	return c.retain(ctx)
 }
 
 // nothingExpired spares the database a write transaction each minute.

@@ -6,6 +6,7 @@ import (
 	"encoding/base32"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -41,12 +42,11 @@ type HookResult struct {
 	Reason     string        // of a failure
 }
 
-// What a webhook subscription is granted, and how many a principal may have.
+// What a webhook subscription is granted.
 const (
 	hookTTL          = 24 * time.Hour
 	minHookTTL       = time.Minute
 	maxHookTTL       = 7 * 24 * time.Hour
-	maxHooks         = 100
 	rotationGrace    = 24 * time.Hour
 	verificationTTL  = 24 * time.Hour
 	maxHookReplay    = 500
@@ -83,7 +83,7 @@ type HookStatus struct {
 // SubscribeWebhook makes or refreshes a native subscription. The endpoint is verified before anything is kept; what a voucher's
 // conversation was owed and has not received is delivered to it.
 func (c *Core) SubscribeWebhook(ctx context.Context, app wake.App, n Native, q HookRequest) (HookGranted, error) {
-	if err := n.Call.Check(); err != nil {
+	if err := c.checkCall(app, n.Call); err != nil {
 		return HookGranted{}, err
 	}
 	if c.webhooks == nil {
@@ -166,7 +166,7 @@ func (c *Core) keepWebhook(ctx context.Context, want wake.Webhook, a access, q H
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		if err := limitHooks(tx, w); err != nil {
+		if err := c.limitHooks(tx, w); err != nil {
 			return err
 		}
 		log, err := tx.Log()
@@ -177,11 +177,15 @@ func (c *Core) keepWebhook(ctx context.Context, want wake.Webhook, a access, q H
 		if err := tx.PutWebhook(w); err != nil {
 			return err
 		}
-		from, err := c.replayFrom(tx, log, a, q, &granted)
+		from, claimed, err := c.replayFrom(tx, log, a, q, &granted)
 		if err != nil {
 			return err
 		}
-		return queueReplay(tx, w, from, q.MaxAge, &granted)
+		if err := queueReplay(tx, w, from, q.MaxAge, &granted); err != nil || claimed.ID == "" {
+			return err
+		}
+		// Only now: what is fleeting is erased when nobody is owed it.
+		return tx.PutSubscription(claimed)
 	})
 	return granted, err
 }
@@ -198,7 +202,7 @@ func (c *Core) refresh(old, w wake.Webhook, secret string) wake.Webhook {
 	return w
 }
 
-func limitHooks(tx store.Tx, w wake.Webhook) error {
+func (c *Core) limitHooks(tx store.Tx, w wake.Webhook) error {
 	all, err := tx.WebhooksOfUser(w.App, w.User)
 	if err != nil {
 		return err
@@ -209,45 +213,43 @@ func limitHooks(tx store.Tx, w wake.Webhook) error {
 			mine++
 		}
 	}
-	if mine >= maxHooks {
+	if c.limits.UserWebhooks > 0 && mine >= c.limits.UserWebhooks {
 		return refusal.New(refusal.SubscriptionLimit, "%d webhook subscriptions, the most one user may have", mine)
 	}
 	return nil
 }
 
 // replayFrom is where a new webhook's deliveries begin: at its cursor, at what its voucher's conversation has not received, or
-// at the log's end.
-func (c *Core) replayFrom(tx store.Tx, log store.Log, a access, q HookRequest, granted *HookGranted) (wake.Seq, error) {
-	from := log.Head
+// at the log's end. claimed is that conversation's subscription as it is to be kept once the webhook has taken its place, the
+// zero one when there is none to claim.
+func (c *Core) replayFrom(tx store.Tx, log store.Log, a access, q HookRequest, granted *HookGranted) (from wake.Seq, claimed wake.Subscription, err error) {
+	from = log.Head
 	if a.voucher != "" {
 		s, err := tx.Subscription(a.voucher)
 		if err != nil {
-			return 0, err
+			return 0, claimed, err
 		}
 		conversation, err := tx.Conversation(s.Conversation)
 		if err != nil {
-			return 0, err
+			return 0, claimed, err
 		}
 		if !s.Claimed {
-			from = max(s.From, conversation.Position)
-			s.Claimed = true
-			if err := tx.PutSubscription(s); err != nil {
-				return 0, err
-			}
+			from, claimed = max(s.From, conversation.Position), s
+			claimed.Claimed = true
 		}
 	}
 	if q.Cursor == nil {
-		return from, nil
+		return from, claimed, nil
 	}
 	after, ok := c.parseCursor(*q.Cursor)
 	if !ok || after > log.Head {
 		granted.Truncated = true
-		return from, nil
+		return from, claimed, nil
 	}
 	if after < log.Horizon {
 		after, granted.Truncated = log.Horizon, true
 	}
-	return min(from, after), nil
+	return min(from, after), claimed, nil
 }
 
 // queueReplay queues what a new webhook is owed already, at most [maxHookReplay].
@@ -257,7 +259,7 @@ func queueReplay(tx store.Tx, w wake.Webhook, from wake.Seq, maxAge time.Duratio
 	}
 	past := w
 	past.From = from
-	page, err := readLog(tx, w.App, []string{w.Topic}, from, maxHookReplay, past.Takes)
+	page, err := readOn(tx, w.App, w.Topic, stretch{from, w.From}, maxHookReplay, past.Takes)
 	if err != nil {
 		return err
 	}
@@ -276,7 +278,7 @@ func queueReplay(tx store.Tx, w wake.Webhook, from wake.Seq, maxAge time.Duratio
 
 // UnsubscribeWebhook ends a native subscription. It reports whether there was one.
 func (c *Core) UnsubscribeWebhook(ctx context.Context, app wake.App, n Native, url string) (bool, error) {
-	if err := n.Call.Check(); err != nil {
+	if err := c.checkCall(app, n.Call); err != nil {
 		return false, err
 	}
 	var ended bool
@@ -295,10 +297,10 @@ func (c *Core) UnsubscribeWebhook(ctx context.Context, app wake.App, n Native, u
 		}
 		principal := ""
 		if id, ok := c.master.OpenVoucher(voucher); ok {
-			principal = "voucher/sub_" + id
+			principal = wake.VoucherPrincipal("sub_" + id)
 		}
 		if n.Call.User != "" {
-			principal = "user/" + n.Call.User
+			principal = wake.UserPrincipal(n.Call.User)
 		}
 		if principal == "" {
 			return refusal.New(refusal.Forbidden, "a subscription belongs to somebody: sign in to the app first")
@@ -336,6 +338,13 @@ func (c *Core) verify(ctx context.Context, principal, subscription string, q Hoo
 	}
 	v.passed[key] = time.Now().Add(verificationTTL)
 	return nil
+}
+
+// forget drops what a principal's endpoints have passed.
+func (v *verifications) forget(principal string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	maps.DeleteFunc(v.passed, func(key [2]string, _ time.Time) bool { return key[0] == principal })
 }
 
 // deliveryBody is what an endpoint is sent of an occurrence.

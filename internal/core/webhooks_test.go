@@ -175,3 +175,57 @@ func TestWebhookSecretsAreSealedAtRest(t *testing.T) {
 		t.Error("the secret is kept in the clear")
 	}
 }
+
+// Whoever slept through its lease does not undo what the attempt after it has found.
+func TestAnAttemptThatOutlastsItsLeaseCountsForNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		b.hooked(hook)
+		b.hooks.fail(core.HookResult{Retry: true, Reason: "timeout"})
+		b.hooks.pauses = []time.Duration{5 * time.Minute}
+		b.site("s", "1")
+		time.Sleep(2 * time.Minute)
+		if len(b.hooks.deliveries()) != 2 {
+			t.Fatalf("made %d attempts, want another once the first one's lease has lapsed", len(b.hooks.deliveries()))
+		}
+		time.Sleep(time.Hour)
+		if len(b.hooks.deliveries()) != 2 {
+			t.Errorf("made %d attempts, though the second one was taken", len(b.hooks.deliveries()))
+		}
+		if status := b.hooked(hook).Status; status == nil || status.LastError != "" || !status.FailedSince.IsZero() {
+			t.Errorf("status %+v: the late failure counts", status)
+		}
+	})
+}
+
+// A slow endpoint does not take up all workers.
+func TestFewDeliveriesOfOneWebhookAreUnderWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		b.hooked(hook)
+		other := hook
+		other.URL = "https://other.example/hook"
+		for range 100 {
+			b.hooks.pauses = append(b.hooks.pauses, 10*time.Second)
+		}
+		for range 20 {
+			b.site("s", "1")
+		}
+		synctest.Wait()
+		if got := len(b.hooks.deliveries()); got != 4 {
+			t.Errorf("%d deliveries are under way, want 4", got)
+		}
+		b.hooked(other)
+		b.site("s", "2")
+		synctest.Wait()
+		if got := len(b.hooks.deliveries()); got != 5 {
+			t.Errorf("%d deliveries are under way with another webhook's, want 5", got)
+		}
+		time.Sleep(5 * time.Minute)
+		if got := len(b.hooks.deliveries()); got != 22 {
+			t.Errorf("%d deliveries were made in the end, want 22", got)
+		}
+	})
+}
