@@ -131,13 +131,17 @@ func (l *lab) conversation(thread string) *conversation { return l.subscribed(th
 
 func (l *lab) subscribed(thread string, once bool) *conversation {
 	l.Helper()
-	call := wake.Call{Client: "codex-mcp-client", Tool: "watch_crawl", Meta: json.RawMessage(`{"x-codex-turn-metadata":{"thread_id":"` + thread + `"}}`)}
-	token, _ := l.Subscribe(call, thread, once).Addition.Meta["wakeshift/connector"].(string)
+	token, _ := l.Subscribe(codex(thread), thread, once).Addition.Meta["wakeshift/connector"].(string)
 	beacon, err := credential.VerifyBeacon(token, credential.NewMaster([32]byte{1}).BeaconKey(), time.Now())
 	if err != nil {
 		l.Fatal(err)
 	}
 	return &conversation{l, thread, thread, beacon}
+}
+
+// codex is a tool call of Codex in that thread.
+func codex(thread string) wake.Call {
+	return wake.Call{Client: "codex-mcp-client", Tool: "watch_crawl", Meta: json.RawMessage(`{"x-codex-turn-metadata":{"thread_id":"` + thread + `"}}`)}
 }
 
 // emit emits on the conversation's job, once for each text.

@@ -57,9 +57,9 @@ type socket struct {
 }
 
 type outstanding struct {
-	id    string
-	seq   wake.Seq
-	acked bool
+	id      string
+	receipt core.Receipt
+	acked   bool
 }
 
 func newSocket(h *handler, conn *websocket.Conn, inbox *core.Inbox) *socket {
@@ -142,7 +142,9 @@ func (s *socket) send(ctx context.Context) error {
 			return err
 		}
 		// Only events are asked an acknowledgement of: what a program does not know it does not acknowledge.
-		s.out = append(s.out, outstanding{m.ID, m.Seq, m.Kind != wake.KindEvent})
+		o := outstanding{id: m.ID, acked: m.Kind != wake.KindEvent}
+		o.receipt.Add(m)
+		s.out = append(s.out, o)
 	}
 	s.inbox.Sent(messages)
 	return s.settle(ctx)
@@ -182,15 +184,15 @@ func (s *socket) acknowledge(ctx context.Context, id string) error {
 
 // settle records everything up to the first frame that is not acknowledged.
 func (s *socket) settle(ctx context.Context) error {
-	var through wake.Seq
+	var receipt core.Receipt
 	for len(s.out) > 0 && s.out[0].acked {
-		through = s.out[0].seq
+		receipt.AddAll(s.out[0].receipt)
 		s.out = s.out[1:]
 	}
-	if through == 0 {
+	if receipt.Empty() {
 		return nil
 	}
-	return s.inbox.Settle(ctx, through)
+	return s.inbox.Settle(ctx, receipt)
 }
 
 // listen reads acknowledgements until the connection ends. What makes no sense does no harm.

@@ -48,9 +48,10 @@ func lineOf(m core.Message, whole string) []byte {
 	return append(encode(l), '\n')
 }
 
-// digestLine stands for messages that came faster than the harness takes lines; last is the newest of them.
-func digestLine(app string, count int, last core.Message, whole string) []byte {
-	return append(encode(line{Type: "digest", ID: last.ID, Subject: harness.DigestText(count, app), Whole: whole}), '\n')
+// digestLine stands for messages that came faster than the harness takes lines. It has the id of the newest of them.
+func digestLine(app string, folded []core.Message, whole string) []byte {
+	last := folded[len(folded)-1]
+	return append(encode(line{Type: "digest", ID: last.ID, Subject: harness.DigestText(len(folded), app), Whole: whole}), '\n')
 }
 
 // encode writes a line as JSON that no reader takes for two lines: some end a line at U+2028 too.

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -50,7 +51,7 @@ func TestLines(t *testing.T) {
 	}
 	t.Run("digest", func(t *testing.T) {
 		t.Parallel()
-		got := digestLine("Crawler", 14, event("x", "{}"), strings.Replace(whole, "/evt_abcd1", "?from=evt_abcd1&through=evt_abcdf", 1))
+		got := digestLine("Crawler", slices.Repeat([]core.Message{event("x", "{}")}, 14), strings.Replace(whole, "/evt_abcd1", "?from=evt_abcd1&through=evt_abcdf", 1))
 		checkLine(t, got)
 		golden(t, "digest", got)
 	})

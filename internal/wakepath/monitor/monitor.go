@@ -49,9 +49,13 @@ func (h *handler) whole(token, id string) string {
 	return h.core.PublicURL() + Prefix + token + "/messages/" + id
 }
 
-// digest is the address of all messages from one to another.
-func (h *handler) digest(token, first, last string) string {
-	return h.core.PublicURL() + Prefix + token + "/messages?" + url.Values{"from": {first}, "through": {last}}.Encode()
+// digest is the address of messages that were read one after the other, of the log or of one replay.
+func (h *handler) digest(token string, folded []core.Message) string {
+	query := url.Values{"from": {folded[0].ID}, "through": {folded[len(folded)-1].ID}}
+	if replay := folded[0].Replay; replay != "" {
+		query.Set("replay", replay)
+	}
+	return h.core.PublicURL() + Prefix + token + "/messages?" + query.Encode()
 }
 
 // A message in full, as these addresses give it.
@@ -69,7 +73,8 @@ func (h *handler) message(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is no message with that id here", http.StatusNotFound)
 		return
 	}
-	h.give(w, r, seq, seq)
+	list, err := h.core.FetchOne(r.Context(), r.PathValue("token"), seq)
+	h.give(w, r, list, err)
 }
 
 func (h *handler) messages(w http.ResponseWriter, r *http.Request) {
@@ -79,14 +84,14 @@ func (h *handler) messages(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "from and through: ids of messages", http.StatusNotFound)
 		return
 	}
-	h.give(w, r, first, last)
+	list, err := h.core.Fetch(r.Context(), r.PathValue("token"), r.URL.Query().Get("replay"), first-1, last, maxGiven)
+	h.give(w, r, list, err)
 }
 
 // maxGiven bounds how many messages one address gives.
 const maxGiven = 1000
 
-func (h *handler) give(w http.ResponseWriter, r *http.Request, first, last wake.Seq) {
-	list, err := h.core.Fetch(r.Context(), r.PathValue("token"), first-1, last, maxGiven)
+func (h *handler) give(w http.ResponseWriter, r *http.Request, list []core.Message, err error) {
 	if errors.Is(err, core.ErrGone) || err == nil && len(list) == 0 {
 		http.Error(w, "there is no such message for this conversation, or it is no longer kept", http.StatusNotFound)
 		return

@@ -73,9 +73,9 @@ type stream struct {
 	woken     bool // an event went out
 }
 
-// written is a line that went out, standing for everything up to a place.
+// written is a line that went out, and what whoever has it has received.
 type written struct {
-	through wake.Seq
+	receipt core.Receipt
 	at      time.Time
 }
 
@@ -175,12 +175,17 @@ func (s *stream) put(now time.Time) error {
 	return s.out.Flush()
 }
 
-// fold makes one line of everything that is pending.
+// fold makes one line of everything that is pending, as far as it is of the log or of one replay: what the line's address
+// gives lies between two places.
 func (s *stream) fold(now time.Time) []byte {
-	first, last := s.pending[0], s.pending[len(s.pending)-1]
-	digest := digestLine(s.inbox.App().Name, len(s.pending), last, s.handler.digest(s.token, first.ID, last.ID))
-	s.note(s.pending, now)
-	s.pending = nil
+	count := 1
+	for count < len(s.pending) && s.pending[count].Replay == s.pending[0].Replay {
+		count++
+	}
+	folded := s.pending[:count]
+	digest := digestLine(s.inbox.App().Name, folded, s.handler.digest(s.token, folded))
+	s.note(folded, now)
+	s.pending = s.pending[count:]
 	return digest
 }
 
@@ -188,13 +193,15 @@ func (s *stream) fold(now time.Time) []byte {
 func (s *stream) note(messages []core.Message, now time.Time) {
 	s.pacer.Spend(1, now)
 	s.inbox.Sent(messages)
-	s.written = append(s.written, written{messages[len(messages)-1].Seq, now})
+	var receipt core.Receipt
+	receipt.Add(messages...)
+	s.written = append(s.written, written{receipt, now})
 	s.woken = true
 }
 
 // settle records as delivered what has been out long enough on a connection that still lives.
 func (s *stream) settle(ctx context.Context, now time.Time) error {
-	var through wake.Seq
+	var receipt core.Receipt
 	for len(s.written) > 0 && now.Sub(s.written[0].at) >= settled {
 		if !s.conn.empty() {
 			if now.Sub(s.written[0].at) > writeTimeout {
@@ -202,13 +209,13 @@ func (s *stream) settle(ctx context.Context, now time.Time) error {
 			}
 			break
 		}
-		through = s.written[0].through
+		receipt.AddAll(s.written[0].receipt)
 		s.written = s.written[1:]
 	}
-	if through == 0 {
+	if receipt.Empty() {
 		return nil
 	}
-	return s.inbox.Settle(ctx, through)
+	return s.inbox.Settle(ctx, receipt)
 }
 
 // wait returns when there may be something to do.

@@ -145,8 +145,8 @@ func TestRefusals(t *testing.T) {
 
 func TestOneMoreThanAUserMayHave(t *testing.T) {
 	t.Parallel()
-	const most = 100
-	b := setup(t)
+	const most = 100 // the texts name it
+	b := setup(t, func(o *core.Options) { o.Limits.UserWebhooks = most })
 	url := receiver(t, echo)
 	for i := range most {
 		params := fmt.Sprintf(`{"name":"site.updated","arguments":{"site":"s%d"}%s}`, i, by(url, secret))

@@ -35,11 +35,12 @@ var clients = map[string]wake.Call{
 }
 
 // setup is a core that reaches receivers of the test.
-func setup(t testing.TB) *coretest.Bench {
+func setup(t testing.TB, change ...func(*core.Options)) *coretest.Bench {
 	t.Helper()
 	sender := webhook.New(webhook.Options{AllowPrivate: true, AllowHTTP: true, Timeout: time.Minute})
 	t.Cleanup(sender.Close)
-	return coretest.New(t, func(o *core.Options) { o.Webhooks = webhook.Endpoints{Sender: sender} })
+	change = append(change, func(o *core.Options) { o.Webhooks = webhook.Endpoints{Sender: sender} })
+	return coretest.New(t, change...)
 }
 
 // receiver serves an endpoint and gives its URL.
