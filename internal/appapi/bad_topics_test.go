@@ -39,7 +39,8 @@ var badTopicSubscriptions = table{
 	"ttl of 366 days":      {topicWith(`,"ttl":"366d"`), "bad_request: ttl: between 1s and 365 days"},
 	"ttl of many seconds":  {topicWith(`,"ttl":31536001`), "bad_request: ttl: between 1s and 365 days"},
 	"ttl beyond all years": {topicWith(`,"ttl":99999999999999999999`), "bad_request: ttl: between 1s and 365 days"},
-	"replay":               {topicWith(`,"replay":"5m"`), "unsupported: replay: is not offered here yet"},
+	"replay below 0":       {topicWith(`,"replay":"-5m"`), "bad_request: replay: " + spanForm},
+	"replay of another":    {`{"call":{"user":"ada"},"topic":"u/bob/x","replay":"5m"}`, "private_topic: topic: u/<user>/… is that user's own"},
 	"replay a word":        {topicWith(`,"replay":"all"`), "bad_request: replay: " + spanForm},
 }
 
@@ -65,6 +66,18 @@ var badPublishes = table{
 	"data a list":        {`{"topics":["x"],"event":{"text":"t","data":[1]}}`, "bad_request: event.data: must be an object"},
 	"id a number":        {`{"topics":["x"],"event":{"text":"t","id":7}}`, "bad_request: event.id: must be a string"},
 	"a topic of a event": {`{"topics":["ev/crawl.finished/j"],"event":{"text":"t"}}`, "bad_request: topic: topics beginning with ev/"},
+}
+
+var badSends = table{
+	"nothing":           {`{}`, "bad_request: event: is missing"},
+	"event a string":    {`{"event":"t"}`, "bad_request: event: must be an object"},
+	"no text":           {`{"event":{}}`, "bad_request: event.text: must not be empty"},
+	"text a number":     {`{"event":{"text":7}}`, "bad_request: event.text: must be a string"},
+	"text too long":     {`{"event":{"text":"` + long(wake.MaxText+1) + `"}}`, "bad_request: event.text: at most 65536 bytes"},
+	"data a list":       {`{"event":{"text":"t","data":[1]}}`, "bad_request: event.data: must be an object"},
+	"data too large":    {`{"event":{"text":"t","data":{"x":"` + long(256<<10) + `"}}}`, "bad_payload: event.data: at most 262144 bytes"},
+	"id too long":       {`{"event":{"text":"t","id":"` + long(257) + `"}}`, "bad_request: event.id: at most 256 characters"},
+	"id with a newline": {`{"event":{"text":"t","id":"a\n"}}`, "bad_request: event.id: must not contain control characters"},
 }
 
 var badUnsubscribes = table{

@@ -11,7 +11,7 @@ import (
 	"github.com/rouse-dev/rouse/internal/refusal"
 )
 
-// Every call that takes a body takes one JSON object and nothing else.
+// Every call that takes a body takes one JSON object and nothing else, but for emit, which takes an array too.
 func TestBodiesThatAreNoObject(t *testing.T) {
 	t.Parallel()
 	l := setup(t)
@@ -46,7 +46,7 @@ func TestBodiesThatAreNoObject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, call := range calls {
-				if call.good == "" {
+				if call.good == "" || call.path == "/events/emit" && c.body == "[]" {
 					continue
 				}
 				code, message := l.app.send(t, call.method, call.path, c.body).refused(t)

@@ -46,41 +46,6 @@ func compact(v jsontext.Value) (json.RawMessage, error) {
 	return json.RawMessage(c), err
 }
 
-func emit(ctx context.Context, r *request) (any, error) {
-	var body struct {
-		Name      *string        `json:"name"`
-		Arguments jsontext.Value `json:"arguments"`
-		Payload   jsontext.Value `json:"payload"`
-		Text      string         `json:"text"`
-		ID        string         `json:"id"`
-		To        string         `json:"to"`
-	}
-	if err := r.read(&body); err != nil {
-		return nil, err
-	}
-	if body.Name == nil {
-		return nil, missing("name")
-	}
-	payload, err := compact(body.Payload)
-	if err != nil {
-		return nil, err
-	}
-	done, err := r.core.Emit(ctx, r.caller.App, core.Emit{Name: *body.Name, Arguments: json.RawMessage(body.Arguments),
-		Payload: payload, Text: body.Text, ID: body.ID, To: body.To})
-	if err != nil {
-		return nil, err
-	}
-	return emitted(done), nil
-}
-
-func emitted(done core.Emitted) object {
-	answer := object{"matched": done.Matched}
-	if done.Duplicate {
-		answer["duplicate"] = true
-	}
-	return answer
-}
-
 // aboutEvent is a call about one event.
 type aboutEvent struct {
 	Call      *wake.Call     `json:"call"`
@@ -117,7 +82,7 @@ func subscribeEvent(ctx context.Context, r *request) (any, error) {
 
 // subscribed adds what every subscribing answer carries.
 func (r *request) subscribed(done core.Subscribed, answer object) object {
-	r.written = done.Addition.Settle
+	r.addition = done.Addition
 	answer["session"] = done.Session
 	answer["addition"] = addition(done.Addition)
 	answer["agent"] = agent(done.Agent)

@@ -1,10 +1,11 @@
 package appapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -61,8 +62,8 @@ type request struct {
 	caller core.Caller
 	http   *http.Request
 	body   []byte
-	// written, if set, runs once the answer has been written whole.
-	written func(context.Context) error
+	// addition is what the answer carries for the agent. It is settled once it is known whether the answer was written whole.
+	addition core.Addition
 }
 
 // An endpoint answers a call. The answer is one JSON object.
@@ -73,6 +74,9 @@ type route struct {
 	answer       endpoint
 	limit        int // bytes of the body
 }
+
+// arrayLimits has the calls that also take an array, and how many bytes such a body may have.
+var arrayLimits = map[string]int{"/events/emit": batchLimit}
 
 // bodyLimit leaves room for a payload of the largest size written with escapes.
 const bodyLimit = 2 << 20
@@ -97,6 +101,13 @@ var routes = []route{
 	{"GET", "/topics/status", topicStatus, 0},
 	{"POST", "/topics/close", closeTopic, bodyLimit},
 	{"POST", "/topics/annotate", annotate, bodyLimit},
+	{"GET", "/subscriptions/{id}", subscriptionStatus, 0},
+	{"POST", "/subscriptions/{id}/send", sendToSubscription, bodyLimit},
+	{"POST", "/subscriptions/{id}/end", endByID, bodyLimit},
+	{"POST", "/users/forget", forgetUser, bodyLimit},
+	{"POST", "/workspaces", workspace, bodyLimit},
+	{"POST", "/workspaces/{workspace}/agents", addAgent, bodyLimit},
+	{"POST", "/workspaces/{workspace}/agents/{agent}/token", agentGrant, 0},
 }
 
 // settleTime bounds the work after an answer.
@@ -110,27 +121,28 @@ func (h *handler) serve(route route) http.HandlerFunc {
 			h.fail(w, r, "", err)
 			return
 		}
+		if err := h.core.AllowApp(caller.App); err != nil {
+			h.fail(w, r, caller.App.ID, err)
+			return
+		}
 		req := &request{core: h.core, caller: caller, http: r}
-		if route.limit > 0 {
-			if req.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, int64(route.limit))); err != nil {
-				h.fail(w, r, caller.App.ID, unread(err, route.limit))
-				return
-			}
+		if req.body, err = route.read(w, r); err != nil {
+			h.fail(w, r, caller.App.ID, err)
+			return
 		}
 		answer, err := route.answer(ctx, req)
 		if err != nil {
 			h.fail(w, r, caller.App.ID, err)
 			return
 		}
-		if write(w, http.StatusOK, answer) != nil || req.written == nil {
+		arrived := write(w, http.StatusOK, answer) == nil
+		if !req.addition.Holds() {
 			return
 		}
-		if http.NewResponseController(w).Flush() != nil {
-			return
-		}
+		arrived = arrived && http.NewResponseController(w).Flush() == nil
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 		defer cancel()
-		if err := req.written(after); err != nil {
+		if err := req.addition.Settle(after, arrived); err != nil {
 			h.log.ErrorContext(ctx, "what was handed over could not be recorded, and will be handed over again", "route", r.Pattern, "error", err)
 		}
 	}
@@ -153,12 +165,28 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-func unread(err error, limit int) error {
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		return refusal.New(refusal.TooLarge, "the body: at most %d bytes", limit)
+// atFirst bounds what is set aside for a body before any of it is there.
+const atFirst = 64 << 10
+
+// read reads the body of a request, whole and within the limit.
+func (route route) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	most := max(route.limit, arrayLimits[route.path])
+	if most == 0 {
+		return nil, nil
 	}
-	return refusal.New(refusal.BadRequest, "the body ended early")
+	body := bytes.NewBuffer(make([]byte, 0, min(max(r.ContentLength, 0), atFirst)+bytes.MinRead))
+	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, int64(most)))
+	if !strictjson.IsArray(body.Bytes()) {
+		most = route.limit
+	}
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge) || body.Len() > most:
+		return nil, refusal.New(refusal.TooLarge, "the body: at most %d bytes", most)
+	case err != nil:
+		return nil, refusal.New(refusal.BadRequest, "the body ended early")
+	}
+	return body.Bytes(), nil
 }
 
 // fail answers with a refusal, or with internal for a fault, which is logged.
@@ -181,11 +209,16 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, app string, err e
 	if no.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((no.RetryAfter+time.Second-1)/time.Second)))
 	}
-	detail := map[string]string{"code": string(no.Code), "message": no.Message}
+	_ = write(w, no.Status(), errorOf(no))
+}
+
+// errorOf is a refusal as an answer.
+func errorOf(no *refusal.Refusal) object {
+	detail := object{"code": no.Code, "message": no.Message}
 	if no.Reason != "" {
 		detail["reason"] = no.Reason
 	}
-	_ = write(w, no.Status(), map[string]any{"error": detail})
+	return object{"error": detail}
 }
 
 // write writes one JSON object. An error means that the client did not get it whole.
@@ -206,11 +239,15 @@ func write(w http.ResponseWriter, status int, answer any) error {
 func (r *request) read(into any) error { return r.readAround(1, into) }
 
 // readAround is read for a body with that many levels around what may be [wake.MaxDepth] levels deep.
-func (r *request) readAround(levels int, into any) error {
-	err := strictjson.Decode(r.body, strictjson.Limits{MaxBytes: wake.MaxManifest, MaxDepth: wake.MaxDepth + levels}, into)
+func (r *request) readAround(levels int, into any) error { return decode(r.body, levels, into) }
+
+// decode is read for what is a body or a part of one. Its errors are refusals, those for what is no good JSON around the
+// [strictjson.Error].
+func decode(body []byte, levels int, into any) error {
+	err := strictjson.Decode(body, strictjson.Limits{MaxBytes: wake.MaxManifest, MaxDepth: wake.MaxDepth + levels}, into)
 	var bad *strictjson.Error
 	if errors.As(err, &bad) {
-		return refusal.New(refusal.BadRequest, "%s", bad)
+		return fmt.Errorf("%w (%w)", refusal.New(refusal.BadRequest, "%s", bad), bad)
 	}
 	return err
 }

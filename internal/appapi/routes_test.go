@@ -31,6 +31,8 @@ var calls = []struct{ method, path, good string }{
 	{"GET", "/topics/status?topic=x", ""},
 	{"POST", "/topics/close", `{"topic":"x"}`},
 	{"POST", "/topics/annotate", `{"call":{}}`},
+	{"POST", "/users/forget", `{"user":"ada"}`},
+	{"POST", "/workspaces", `{"external_id":"ada","name":"Ada"}`},
 }
 
 func TestEveryCallAnswersOneJSONObject(t *testing.T) {

@@ -59,14 +59,15 @@ func subscribeTopic(ctx context.Context, r *request) (any, error) {
 		return nil, missing("call")
 	case body.Topic == nil:
 		return nil, missing("topic")
-	case body.Replay != nil && *body.Replay != 0:
-		return nil, refusal.New(refusal.Unsupported, "replay: is not offered here yet; subscribe before what matters happens")
 	}
 	filter, err := wake.ParseFilter(json.RawMessage(body.Filter))
 	if err != nil {
 		return nil, err
 	}
 	o := core.TopicOptions{Filter: filter, Once: body.Once}
+	if body.Replay != nil {
+		o.Replay = time.Duration(*body.Replay)
+	}
 	if body.TTL != nil {
 		if o.TTL = time.Duration(*body.TTL); o.TTL == 0 {
 			return nil, refusal.New(refusal.BadRequest, "ttl: at least one second")
@@ -103,14 +104,26 @@ func unsubscribeTopic(ctx context.Context, r *request) (any, error) {
 	return object{"unsubscribed": ended}, err
 }
 
+// aMessage is what an app says on its own topics, or to one subscription.
+type aMessage struct {
+	Text string         `json:"text"`
+	Data jsontext.Value `json:"data"`
+	ID   string         `json:"id"`
+}
+
+// object is the message's data in compact form; nil when there is none.
+func (m *aMessage) object() (json.RawMessage, error) {
+	data, err := compact(m.Data)
+	if err == nil && data != nil && data[0] != '{' {
+		err = refusal.New(refusal.BadRequest, "event.data: must be an object")
+	}
+	return data, err
+}
+
 func publish(ctx context.Context, r *request) (any, error) {
 	var body struct {
-		Topics []string `json:"topics"`
-		Event  *struct {
-			Text string         `json:"text"`
-			Data jsontext.Value `json:"data"`
-			ID   string         `json:"id"`
-		} `json:"event"`
+		Topics []string  `json:"topics"`
+		Event  *aMessage `json:"event"`
 	}
 	if err := r.readAround(2, &body); err != nil {
 		return nil, err
@@ -118,12 +131,9 @@ func publish(ctx context.Context, r *request) (any, error) {
 	if body.Event == nil {
 		return nil, missing("event")
 	}
-	data, err := compact(body.Event.Data)
+	data, err := body.Event.object()
 	if err != nil {
 		return nil, err
-	}
-	if data != nil && data[0] != '{' {
-		return nil, refusal.New(refusal.BadRequest, "event.data: must be an object")
 	}
 	done, err := r.core.Publish(ctx, r.caller.App, core.Publish{Topics: body.Topics, Text: body.Event.Text, Data: data, ID: body.Event.ID})
 	if err != nil {
@@ -173,7 +183,7 @@ func annotate(ctx context.Context, r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.written = a.Settle
+	r.addition = a
 	answer := addition(a)
 	answer["agent"] = agent(who)
 	return answer, nil
