@@ -11,11 +11,12 @@ const module = "github.com/rouse-dev/rouse/"
 
 // layers from the innermost outwards; a package imports none of its own line or a later one.
 var layers = [][]string{
-	{"internal/refusal", "internal/strictjson", "internal/bus", "internal/trace"},
-	{"internal/wake", "internal/credential"},
+	{"internal/refusal", "internal/strictjson", "internal/bus", "internal/trace", "internal/quota", "internal/postgres"},
+	{"internal/wake", "internal/credential", "internal/bus/postgres"},
 	{"internal/harness", "internal/store"},
-	{"internal/store/storetest", "internal/store/sqlite"},
-	{"internal/store/crashtest"},
+	{"internal/store/group", "internal/store/topiccache"},
+	{"internal/store/storetest", "internal/store/sqlite", "internal/store/postgres"},
+	{"internal/store/crashtest", "internal/store/postgres/pgtest"},
 	{"internal/core"},
 	{"internal/core/coretest"},
 	{"internal/wakepath/monitor", "internal/wakepath/connector", "internal/wakepath/webhook", "internal/wakepath/native"},
@@ -46,8 +47,8 @@ func TestDependenciesPointInward(t *testing.T) {
 		names := strings.Fields(line)
 		from := strings.TrimPrefix(names[0], module)
 		at, ok := layer[from]
-		if strings.HasPrefix(from, "internal/store/sqlite/internal/") || strings.HasPrefix(from, "examples/") ||
-			from == "bench" || from == "internal" || from == "internal/sdktest" {
+		if strings.HasPrefix(from, "internal/store/sqlite/internal/") || strings.HasPrefix(from, "internal/store/postgres/internal/") || strings.HasPrefix(from, "examples/") ||
+			from == "bench" || from == "internal" || from == "internal/sdktest" || from == "internal/clustertest" {
 			continue
 		}
 		if !ok {
@@ -67,7 +68,7 @@ func TestDependenciesPointInward(t *testing.T) {
 func TestOnlyTheCoreUsesStoreAndBus(t *testing.T) {
 	t.Parallel()
 	allowed := map[string]bool{"internal/core": true, "internal/core/coretest": true, "internal/server": true,
-		"internal/store/sqlite": true, "internal/store/storetest": true}
+		"internal/store/sqlite": true, "internal/store/storetest": true, "internal/bus/postgres": true}
 	list := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")
 	list.Dir = ".."
 	out, err := list.Output()

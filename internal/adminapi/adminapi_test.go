@@ -57,7 +57,7 @@ func setup(t *testing.T) *testBundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: adminapi.New(b.core, adminapi.Options{Status: adminapi.Status{PublicURL: "http://core.test"}, Stopping: b.stopping})}
+	server := &http.Server{Handler: adminapi.New(b.core, adminapi.Options{Status: adminapi.Status{PublicURL: "http://core.test"}, Stopping: b.stopping, Scratch: b.data})}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	b.client = adminapi.NewClient(b.data)

@@ -146,7 +146,11 @@ func (c *Client) call(ctx context.Context, method, path string, body, answer any
 	if answer == nil {
 		return nil
 	}
-	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
+	return decodeAnswer(response.Body, answer)
+}
+
+func decodeAnswer(body io.Reader, answer any) error {
+	if err := json.NewDecoder(body).Decode(answer); err != nil {
 		return fmt.Errorf("reading the core's answer: %w", err)
 	}
 	return nil

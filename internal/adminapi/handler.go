@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/rouse-dev/rouse/internal/core"
 	"github.com/rouse-dev/rouse/internal/refusal"
@@ -19,6 +20,7 @@ import (
 // Options of the handler. The zero value is usable.
 type Options struct {
 	Status   Status          // what /v1/status says; Apps is counted
+	Scratch  string          // directory for copies on their way, the core's alone; empty: no backups
 	Metrics  http.Handler    // serves /metrics; nil: there is none
 	Logger   *slog.Logger    // nil: discards
 	Stopping <-chan struct{} // closed when the core stops, so that tails end; nil: never
@@ -28,8 +30,9 @@ type Options struct {
 const bodyLimit = 2 << 20
 
 type handler struct {
-	core *core.Core
-	o    Options
+	core    *core.Core
+	o       Options
+	copying sync.Mutex // held while a backup is made
 }
 
 // New is the handler of the administration API.
@@ -49,10 +52,12 @@ func New(c *core.Core, o Options) http.Handler {
 		"DELETE /v1/apps/{app}/keys/{key}": h.revokeKey,
 		"POST /v1/apps/{app}/emit":         h.emit,
 		"GET /v1/apps/{app}/subscriptions": h.subscriptions,
+		"GET /v1/check":                    h.check,
 	} {
 		mux.HandleFunc(pattern, h.serve(answer))
 	}
 	mux.HandleFunc("GET /v1/tail", h.tail)
+	mux.HandleFunc("POST /v1/backup", h.backup)
 	if o.Metrics != nil {
 		mux.Handle("GET /metrics", o.Metrics)
 	}
@@ -71,25 +76,34 @@ func (h *handler) serve(answer endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, bodyLimit)
 		result, err := answer(r.Context(), r)
-		status := http.StatusOK
 		if err != nil {
-			no := refusal.Of(err)
-			if no == nil {
-				no = refusal.New(refusal.Internal, "the core failed; its log says why")
-				h.o.Logger.ErrorContext(r.Context(), "an administrative call failed", "route", r.Pattern, "error", err)
-			}
-			status, result = no.Status(), object{"error": object{"code": no.Code, "message": no.Message}}
-		}
-		body, err := json.Marshal(result)
-		if err != nil {
-			h.o.Logger.ErrorContext(r.Context(), "an answer could not be written", "route", r.Pattern, "error", err)
-			http.Error(w, "internal", http.StatusInternalServerError)
+			h.refuse(w, r, err)
 			return
 		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		_, _ = w.Write(append(body, '\n')) // an error means that the client is gone
+		h.write(w, r, http.StatusOK, result)
 	}
+}
+
+// refuse answers with a refusal, or with internal for a fault, which is logged.
+func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	no := refusal.Of(err)
+	if no == nil {
+		no = refusal.New(refusal.Internal, "the core failed; its log says why")
+		h.o.Logger.ErrorContext(r.Context(), "an administrative call failed", "route", r.Pattern, "error", err)
+	}
+	h.write(w, r, no.Status(), object{"error": object{"code": no.Code, "message": no.Message}})
+}
+
+func (h *handler) write(w http.ResponseWriter, r *http.Request, status int, answer any) {
+	body, err := json.Marshal(answer)
+	if err != nil {
+		h.o.Logger.ErrorContext(r.Context(), "an answer could not be written", "route", r.Pattern, "error", err)
+		http.Error(w, "internal", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // an error means that the client is gone
 }
 
 // read decodes the request's body.

@@ -36,7 +36,7 @@ func TestWhatCannotBeUnderstood(t *testing.T) {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"serve", "app create", "app list", "app delete", "key create", "key list", "key revoke", "emit", "subscriptions",
-		"tail", "dev", "demo"} {
+		"tail", "backup", "restore", "check", "dev", "demo"} {
 		got := runIn(t.Context(), bare(t), "", append(strings.Fields(command), "--help")...)
 		if got.status != 0 || !strings.Contains(got.out, "Examples:\n  rouse "+command) {
 			t.Errorf("rouse %s --help has no example of it:\n%s", command, got.out)

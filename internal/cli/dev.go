@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rouse-dev/rouse/internal/config"
+	"github.com/rouse-dev/rouse/internal/postgres"
 	"github.com/rouse-dev/rouse/internal/refusal"
 	"github.com/rouse-dev/rouse/internal/server"
 )
@@ -34,17 +35,24 @@ func (p *program) dev() *cobra.Command {
 		Example: "  rouse dev -- go test ./...\n" +
 			"  rouse dev --apps 2 -- ./acceptance-test\n" +
 			"  rouse dev                                  # then export what it prints, elsewhere\n" +
-			"  rouse dev --data ./dev-core --listen 127.0.0.1:8787",
+			"  rouse dev --data ./dev-core --listen 127.0.0.1:8787\n" +
+			"  rouse dev --database postgres://localhost/postgres -- go test ./...",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
 				return usageError{fmt.Errorf("put -- before the command to run: rouse dev -- %s", args[0])}
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := config.CheckCommandLine(cmd.Flags()); err != nil {
+				return err
+			}
+			return d.run(cmd.Context(), args)
+		},
 	}
 	cmd.Flags().IntVar(&d.apps, "apps", 1, "how many apps to make")
 	cmd.Flags().StringVar(&d.data, "data", "", "data `directory` to use and to keep (default: a temporary one)")
+	cmd.Flags().StringVar(&d.database, "database", "", "`address` of a PostgreSQL database: one of its own is made beside it, and dropped in the end")
 	cmd.Flags().StringVar(&d.listen, "listen", "127.0.0.1:0", "`address` to listen on, host:port")
 	return cmd
 }
@@ -52,8 +60,8 @@ func (p *program) dev() *cobra.Command {
 // dev is one run of `rouse dev`.
 type dev struct {
 	*program
-	apps         int
-	data, listen string
+	apps                   int
+	data, listen, database string
 }
 
 func (d *dev) run(ctx context.Context, command []string) error {
@@ -78,8 +86,30 @@ func (d *dev) run(ctx context.Context, command []string) error {
 		defer os.RemoveAll(temporary)
 		data = temporary
 	}
+	database, remove, err := d.temporaryDatabase(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.runCore(ctx, server.Options{Data: data, Database: database, Listen: d.listen}, command, signals), remove())
+}
+
+// temporaryDatabase makes a database on the server that was named, if one was, and returns its address and what removes it.
+func (d *dev) temporaryDatabase(ctx context.Context) (address string, remove func() error, err error) {
+	if d.database == "" {
+		return "", func() error { return nil }, nil
+	}
+	address, drop, err := postgres.MakeTemporary(ctx, d.database)
+	if err != nil {
+		return "", nil, err
+	}
+	return address, func() error { return drop(context.WithoutCancel(ctx)) }, nil
+}
+
+// runCore runs a core until the command has ended, or an interrupt when there is none.
+func (d *dev) runCore(ctx context.Context, options server.Options, command []string, signals chan os.Signal) error {
 	logger := slog.New(slog.NewTextHandler(d.env.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	running, err := server.Start(ctx, server.Options{Data: data, Listen: d.listen, PrivateWebhooks: true, Version: version(), Logger: logger})
+	options.PrivateWebhooks, options.Version, options.Logger = true, version(), logger
+	running, err := server.Start(ctx, options)
 	if err != nil {
 		return err
 	}

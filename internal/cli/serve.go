@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime/debug"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,9 +23,12 @@ func (p *program) serve() *cobra.Command {
 		Short: "Run the core",
 		Long: "Runs the core until interrupted. Each flag is also a ROUSE_* variable (--public-url is ROUSE_PUBLIC_URL) and a key of the\n" +
 			"configuration file (public-url = \"…\"); flags count before variables, those before the file.\n\n" +
-			"ROUSE_SECRET, 32 bytes in hex, takes the place of master.key in the data directory.",
+			"ROUSE_SECRET, 32 bytes in hex, takes the place of master.key in the data directory, or of --master-key-file.\n\n" +
+			"With --database any number of cores may share one PostgreSQL database and one secret. A password is not to be in the flag:\n" +
+			"give the address in ROUSE_DATABASE or the configuration file, or the password in PGPASSWORD or ~/.pgpass.",
 		Example: "  rouse serve\n" +
 			"  rouse serve --listen 127.0.0.1:8787 --public-url https://wake.example.com   # behind a proxy\n" +
+			"  rouse serve --database postgres://rouse@db.example.com/rouse --master-key-file /etc/rouse/master.key\n" +
 			"  rouse serve --listen :443 --public-url https://wake.example.com --tls-cert cert.pem --tls-key key.pem",
 		Args: takes(),
 	}
@@ -36,7 +41,11 @@ func (p *program) serve() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.runServer(cmd.Context(), options)
+		if p.getenv("GOGC") == "" {
+			// Set now, and put back at the end: commands are also run within tests.
+			defer debug.SetGCPercent(debug.SetGCPercent(settings.GCPercent))
+		}
+		return p.runServer(cmd.Context(), options, settings.Drain)
 	}
 	return cmd
 }
@@ -58,12 +67,17 @@ func (p *program) serverOptions(settings config.Settings) (server.Options, error
 	if err != nil {
 		return server.Options{}, err
 	}
-	options := server.Options{Data: data, Listen: settings.Listen, PublicURL: settings.PublicURL, TLSCert: settings.TLSCert,
-		TLSKey: settings.TLSKey, TrustedProxies: proxies, StreamsPerAddress: settings.StreamsPerAddress, Retention: settings.Retention,
+	options := server.Options{Data: data, Database: settings.Database, Listen: settings.Listen, PublicURL: settings.PublicURL, TLSCert: settings.TLSCert,
+		TLSKey: settings.TLSKey, TrustedProxies: proxies, StreamsPerAddress: settings.StreamsPerAddress,
+		FailuresPerAddress: settings.FailuresPerAddress, Retention: settings.Retention, RetentionSize: int64(settings.RetentionSize), Limits: settings.Limits,
 		PrivateWebhooks: settings.PrivateWebhooks, Version: version(), Logger: logger}
 	if secret := p.getenv("ROUSE_SECRET"); secret != "" {
 		if options.Master, err = credential.MasterFromEnv(secret); err != nil {
 			return server.Options{}, fmt.Errorf("ROUSE_SECRET: %w", err)
+		}
+	} else if settings.MasterKeyFile != "" {
+		if options.Master, err = credential.ReadMaster(settings.MasterKeyFile); err != nil {
+			return server.Options{}, fmt.Errorf("master-key-file: %w", err)
 		}
 	}
 	return options, nil
@@ -81,8 +95,8 @@ func logTo(w io.Writer, settings config.Settings) (*slog.Logger, error) {
 	return slog.New(slog.NewTextHandler(w, options)), nil
 }
 
-// runServer serves until interrupted.
-func (p *program) runServer(ctx context.Context, options server.Options) error {
+// runServer serves until interrupted, and for so long then while saying that it is about to stop.
+func (p *program) runServer(ctx context.Context, options server.Options, drain time.Duration) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	running, err := server.Start(ctx, options)
@@ -96,6 +110,8 @@ func (p *program) runServer(ctx context.Context, options server.Options) error {
 	select {
 	case <-ctx.Done():
 		options.Logger.Info("stopping; another interrupt ends it at once")
+		running.Leave()
+		time.Sleep(drain)
 	case err = <-running.Failed():
 	}
 	return errors.Join(err, running.Shutdown())

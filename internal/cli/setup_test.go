@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/rouse-dev/rouse/internal/cli"
 	"github.com/rouse-dev/rouse/internal/server"
+	"github.com/rouse-dev/rouse/internal/store/postgres/pgtest"
 	"github.com/rouse-dev/rouse/internal/wake"
 )
 
@@ -22,7 +24,12 @@ func TestMain(m *testing.M) {
 	if os.Getenv("ROUSE_TEST_PROGRAM") != "" {
 		os.Exit(cli.Run(context.Background(), cli.Env{Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ()}))
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("os/signal.loop"))
+	status := pgtest.Run(m)
+	if err := goleak.Find(goleak.IgnoreTopFunction("os/signal.loop")); err != nil && status == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.Exit(status)
 }
 
 // A result is what a command did.

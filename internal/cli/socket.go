@@ -29,17 +29,22 @@ func (p *program) administers(cmd *cobra.Command, run func(ctx context.Context, 
 
 // administration is the client of the core on the data directory that a command's settings name.
 func (p *program) administration(cmd *cobra.Command, data string) (*adminapi.Client, error) {
-	if err := p.resolve(cmd.Flags()); err != nil {
-		return nil, err
-	}
-	if flag := cmd.Flags().Lookup("data"); flag != nil {
-		data = flag.Value.String()
-	}
-	data, err := p.dataOr(data)
+	data, err := p.directory(cmd, data)
 	if err != nil {
 		return nil, err
 	}
 	return adminapi.NewClient(data), nil
+}
+
+// directory is the data directory that a command's settings name.
+func (p *program) directory(cmd *cobra.Command, data string) (string, error) {
+	if err := p.resolve(cmd.Flags()); err != nil {
+		return "", err
+	}
+	if flag := cmd.Flags().Lookup("data"); flag != nil {
+		data = flag.Value.String()
+	}
+	return p.dataOr(data)
 }
 
 // dataOr is the data directory that was named, else the customary one.

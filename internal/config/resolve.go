@@ -12,6 +12,8 @@ import (
 
 	"github.com/BurntSushi/toml"
 	"github.com/spf13/pflag"
+
+	"github.com/rouse-dev/rouse/internal/postgres"
 )
 
 // variablePrefix begins the environment variables that are settings.
@@ -31,7 +33,12 @@ type Environment func(name string) (value string, ok bool)
 // The file is the one named by path, else by ROUSE_CONFIG, else rouse.toml in the user's or the system's configuration
 // directory if there is one; a ROUSE_CONFIG that is set and empty means no file. A key in it that is no setting is an error
 // that names the key; settings that flags does not have are left alone, so that every command can read the one file.
+//
+// A password on the command line is an error: everybody on the machine could read it.
 func Resolve(flags *pflag.FlagSet, env Environment, path string) error {
+	if err := CheckCommandLine(flags); err != nil {
+		return err
+	}
 	file, err := readFile(path, env)
 	if err != nil {
 		return err
@@ -52,6 +59,15 @@ func Resolve(flags *pflag.FlagSet, env Environment, path string) error {
 		}
 	})
 	return failed
+}
+
+// CheckCommandLine refuses a database's password among flags as the command line set them. [Resolve] does so too.
+func CheckCommandLine(flags *pflag.FlagSet) error {
+	if f := flags.Lookup("database"); f != nil && f.Changed && postgres.HasPassword(f.Value.String()) {
+		return errors.New("database: a password on the command line can be read by everybody on this machine: give the address in " +
+			"ROUSE_DATABASE or the configuration file, or the password in PGPASSWORD or ~/.pgpass")
+	}
+	return nil
 }
 
 // settingNames are the names of all settings.

@@ -24,7 +24,7 @@ func (s *Server) routes() http.Handler {
 	streams := monitor.New(s.core, monitor.Options{Logger: s.log, Stopping: s.stopping})
 	connectors := connector.New(s.core, connector.Options{Logger: s.log, Stopping: s.stopping})
 
-	mux.Handle(appapi.Prefix+"/", s.scope.answer(api))
+	mux.Handle(appapi.Prefix+"/", s.scope.authenticated(api))
 	mux.Handle(core.PublishPath, s.scope.answer(publish.New(s.core, publish.Options{Logger: s.log})))
 	mux.Handle(monitor.Prefix, s.scope.stream(streams))
 	mux.Handle("POST "+connector.RedeemPath, s.scope.answer(connectors))
@@ -48,6 +48,10 @@ func healthy(w http.ResponseWriter, _ *http.Request) {
 
 // ready says that the core can serve.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	if s.leaving.Load() {
+		refuse(w, refusal.New(refusal.Unavailable, "the core is about to stop"))
+		return
+	}
 	if err := s.core.Ready(r.Context()); err != nil {
 		s.log.ErrorContext(r.Context(), "the core is not ready", "error", err)
 		refuse(w, refusal.New(refusal.Unavailable, "the core cannot serve now; its log says why"))

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rouse-dev/rouse/internal/quota"
 	"github.com/rouse-dev/rouse/internal/refusal"
 )
 
@@ -20,6 +21,7 @@ type scope struct {
 	metrics  *metrics
 	proxies  []netip.Prefix
 	streams  *streams
+	failures *quota.Quota[netip.Addr] // of authenticating, by network
 	stopping <-chan struct{}
 
 	mu      sync.Mutex
@@ -29,16 +31,34 @@ type scope struct {
 
 // answer runs a handler whose answer has an end.
 func (s *scope) answer(h http.Handler) http.Handler {
-	return s.run(func(w http.ResponseWriter, r *http.Request, _ netip.Addr) {
-		deadline := time.Now().Add(requestTime)
-		limit(w, deadline)
+	return s.run(func(w *response, r *http.Request, _ netip.Addr) {
+		limit(w, time.Now().Add(requestTime))
 		h.ServeHTTP(w, r)
+	})
+}
+
+// authenticated is answer for a handler that asks who calls. An address from which too many fail to say is not let in for a
+// while: refusing it costs less than finding out again.
+func (s *scope) authenticated(h http.Handler) http.Handler {
+	return s.run(func(w *response, r *http.Request, client netip.Addr) {
+		begun := time.Now()
+		limit(w, begun.Add(requestTime))
+		if wait, ok := s.failures.Has(network(client), begun); !ok {
+			no := refusal.New(refusal.RateLimited, "too many requests from your address failed to authenticate: wait a moment")
+			no.RetryAfter = wait
+			refuse(w, no)
+			return
+		}
+		h.ServeHTTP(w, r)
+		if w.status == http.StatusUnauthorized {
+			s.failures.Take(network(client), 1, time.Now())
+		}
 	})
 }
 
 // stream runs a handler that may go on for as long as client and core live.
 func (s *scope) stream(h http.Handler) http.Handler {
-	return s.run(func(w http.ResponseWriter, r *http.Request, client netip.Addr) {
+	return s.run(func(w *response, r *http.Request, client netip.Addr) {
 		if !s.streams.open(client) {
 			no := refusal.New(refusal.RateLimited, "your address has %d streams open, the most allowed: close some", s.streams.most)
 			no.RetryAfter = 30 * time.Second
@@ -62,7 +82,7 @@ func limit(w http.ResponseWriter, deadline time.Time) {
 }
 
 // run gives a request its id, logs and counts it, and catches its panic.
-func (s *scope) run(inner func(http.ResponseWriter, *http.Request, netip.Addr)) http.Handler {
+func (s *scope) run(inner func(*response, *http.Request, netip.Addr)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.enter() {
 			w.Header().Set("Connection", "close")
@@ -78,8 +98,10 @@ func (s *scope) run(inner func(http.ResponseWriter, *http.Request, netip.Addr)) 
 			cut := s.caught(out, r, recover())
 			took := time.Since(begun)
 			s.metrics.count(route(r), out.status, took)
-			s.log.DebugContext(r.Context(), "request", "method", r.Method, "route", route(r), "status", out.status, "bytes", out.bytes,
-				"took", took.Round(time.Microsecond), "client", client)
+			if s.log.Enabled(r.Context(), slog.LevelDebug) { // or each of these values would be allocated for nothing
+				s.log.DebugContext(r.Context(), "request", "method", r.Method, "route", route(r), "status", out.status, "bytes", out.bytes,
+					"took", took.Round(time.Microsecond), "client", client)
+			}
 			if cut {
 				panic(http.ErrAbortHandler)
 			}

@@ -9,16 +9,17 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rouse-dev/rouse/internal/adminapi"
+	"github.com/rouse-dev/rouse/internal/bus"
 	"github.com/rouse-dev/rouse/internal/config"
 	"github.com/rouse-dev/rouse/internal/core"
 	"github.com/rouse-dev/rouse/internal/credential"
+	"github.com/rouse-dev/rouse/internal/quota"
 	"github.com/rouse-dev/rouse/internal/store"
-	"github.com/rouse-dev/rouse/internal/store/sqlite"
 	"github.com/rouse-dev/rouse/internal/wakepath/monitor"
 	"github.com/rouse-dev/rouse/internal/wakepath/webhook"
 )
@@ -30,19 +31,28 @@ type Options struct {
 	// PublicURL begins every URL that is handed out; empty means the listener's own address, which must then be one address
 	// and not all of the machine's.
 	PublicURL string
-	// Master is the core's secret; nil means the one in the data directory, made when it is not there.
+	// Database is the address of a PostgreSQL database, which any number of servers may share; empty means a file in Data. It
+	// may hold a password.
+	Database string
+	// Master is the core's secret, the same for all servers of one database; nil means the one in the data directory, made when it is not there.
 	Master *credential.Master
 
-	TLSCert, TLSKey   string // PEM files; both or neither
-	TrustedProxies    []netip.Prefix
-	StreamsPerAddress int           // 0 is no limit
-	Retention         time.Duration // 0 is the core's default
-	PrivateWebhooks   bool          // webhooks may be at private and loopback addresses, and there without TLS
+	TLSCert, TLSKey    string // PEM files; both or neither
+	TrustedProxies     []netip.Prefix
+	StreamsPerAddress  int           // 0 is no limit
+	FailuresPerAddress int           // failed authentications a second, 20 times as many at once; 0 is no limit
+	Retention          time.Duration // 0 is the core's default
+	RetentionSize      int64         // bytes of the database; 0 is no limit
+	Limits             core.Limits   // the zero value is none
+	PrivateWebhooks    bool          // webhooks may be at private and loopback addresses, and there without TLS
 
 	NoAdmin bool         // no administration socket
 	Version string       // what the administration socket says
 	Logger  *slog.Logger // nil: discards
 }
+
+// databaseName is the name of the database in the data directory.
+const databaseName = "rouse.db"
 
 // Bounds of a connection. Streams have no time limit of their own.
 const (
@@ -60,6 +70,8 @@ type Server struct {
 	data     string
 	url      string
 	store    store.Store
+	bus      bus.Bus
+	closeBus func() // nil: there is none
 	hooks    *webhook.Sender
 	core     *core.Core
 	listener net.Listener
@@ -68,6 +80,7 @@ type Server struct {
 	admin    net.Listener // nil: none
 	adminIn  *http.Server
 
+	leaving  atomic.Bool
 	stopping chan struct{}
 	end      context.CancelFunc // of requests that do not end by themselves
 	serving  sync.WaitGroup
@@ -94,21 +107,23 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// open takes hold of everything a server needs, the database first: who holds it is alone in the directory.
+// open takes hold of everything a server needs.
 func (s *Server) open(ctx context.Context, o Options) (err error) {
 	if s.data, err = config.PrepareData(o.Data); err != nil {
 		return err
 	}
-	database := filepath.Join(s.data, "rouse.db")
-	if s.store, err = sqlite.Open(ctx, database, sqlite.Options{}); err != nil {
-		s.store = nil
-		if errors.Is(err, store.ErrLocked) {
-			return fmt.Errorf("%w: stop it, or give this one another --data (this one's is %s)", err, s.data)
+	if o.Database == "" { // first of all: who holds it is alone in the directory
+		if err := s.openDatabase(ctx, o); err != nil {
+			return err
 		}
-		return fmt.Errorf("opening the database: %w", err)
 	}
 	if o.Master == nil {
 		if o.Master, err = credential.LoadMaster(s.data); err != nil {
+			return err
+		}
+	}
+	if o.Database != "" {
+		if err := s.openDatabase(ctx, o); err != nil {
 			return err
 		}
 	}
@@ -127,14 +142,18 @@ func (s *Server) open(ctx context.Context, o Options) (err error) {
 		}
 	}
 	s.hooks = webhook.New(webhook.Options{AllowPrivate: o.PrivateWebhooks, AllowHTTP: o.PrivateWebhooks})
-	s.core, err = core.New(ctx, core.Options{Store: s.store, Master: o.Master, PublicURL: s.url,
-		Audiences: audiences(s.listener.Addr(), keypair != nil), Webhooks: webhook.Endpoints{Sender: s.hooks}, Logger: s.log, Retention: o.Retention})
+	s.core, err = core.New(ctx, core.Options{Store: s.store, Bus: s.bus, Master: o.Master, PublicURL: s.url,
+		Audiences: audiences(s.listener.Addr(), keypair != nil), Webhooks: webhook.Endpoints{Sender: s.hooks}, Logger: s.log,
+		Retention: o.Retention, RetentionSize: o.RetentionSize, Limits: o.Limits})
 	if err != nil {
 		return fmt.Errorf("starting the core: %w", err)
 	}
 	s.prepare(o, keypair)
 	if o.NoAdmin {
 		return nil
+	}
+	if err := adminapi.RemoveScratch(s.data); err != nil {
+		return err
 	}
 	s.admin, err = adminapi.Listen(s.data)
 	return err
@@ -144,7 +163,8 @@ func (s *Server) open(ctx context.Context, o Options) (err error) {
 func (s *Server) prepare(o Options, keypair *certificate) {
 	measured := newMetrics()
 	s.scope = &scope{log: s.log, metrics: measured, proxies: o.TrustedProxies,
-		streams: &streams{most: o.StreamsPerAddress}, stopping: s.stopping}
+		streams:  &streams{most: o.StreamsPerAddress},
+		failures: quota.New[netip.Addr](int64(o.FailuresPerAddress), time.Second, 20*int64(o.FailuresPerAddress)), stopping: s.stopping}
 	base, end := context.WithCancel(context.Background())
 	s.end = end
 	quiet := slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)
@@ -154,7 +174,7 @@ func (s *Server) prepare(o Options, keypair *certificate) {
 		s.http.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: keypair.get}
 	}
 	status := adminapi.Status{PublicURL: s.url, Version: o.Version, Data: s.data}
-	admin := adminapi.New(s.core, adminapi.Options{Status: status, Metrics: measured.handler(), Logger: s.log, Stopping: s.stopping})
+	admin := adminapi.New(s.core, adminapi.Options{Status: status, Scratch: s.data, Metrics: measured.handler(), Logger: s.log, Stopping: s.stopping})
 	s.adminIn = &http.Server{Handler: admin, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return base }, ErrorLog: quiet}
 }
@@ -184,6 +204,9 @@ func (s *Server) Core() *core.Core { return s.core }
 
 // Failed receives when the server has stopped answering by itself. The caller still calls Shutdown.
 func (s *Server) Failed() <-chan error { return s.failed }
+
+// Leave has /readyz say no from now on, so that a balancer sends nobody new, and changes nothing else: it is for before Shutdown.
+func (s *Server) Leave() { s.leaving.Store(true) }
 
 // Shutdown stops: no new requests are taken, streams are cut so that clients come back, requests under way finish or are cut
 // after [ShutdownTime], and the log is closed. It returns what could not be closed; calls after the first return the same.
@@ -228,6 +251,9 @@ func (s *Server) release() error {
 		if listener != nil {
 			_ = listener.Close() // closed already after a shutdown
 		}
+	}
+	if s.closeBus != nil {
+		s.closeBus()
 	}
 	if s.store != nil {
 		errs = append(errs, s.store.Close())

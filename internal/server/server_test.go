@@ -275,3 +275,20 @@ func TestShutdownLetsARequestFinish(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A server about to stop says so to its balancer, and serves all the same.
+func TestLeaving(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	b.Leave()
+	for path, want := range map[string]int{"/readyz": http.StatusServiceUnavailable, "/healthz": http.StatusOK} {
+		response, err := http.Get(b.URL() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s: %s, want %d", path, response.Status, want)
+		}
+	}
+}

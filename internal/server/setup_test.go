@@ -3,6 +3,7 @@ package server_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -15,13 +16,21 @@ import (
 
 	"github.com/rouse-dev/rouse/internal/core"
 	"github.com/rouse-dev/rouse/internal/server"
+	"github.com/rouse-dev/rouse/internal/store/postgres/pgtest"
 	"github.com/rouse-dev/rouse/internal/wake"
 )
 
 // net/http lingers half a second on a connection whose request it refused unread, whoever shuts down meanwhile.
 var lingering = goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, lingering) }
+func TestMain(m *testing.M) {
+	status := pgtest.Run(m)
+	if err := goleak.Find(lingering); err != nil && status == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.Exit(status)
+}
 
 // A testBundle is a running server and what a test does with it.
 type testBundle struct {
