@@ -50,33 +50,30 @@ type emission struct {
 // A request that may not have arrived is sent again, and counts once: without
 // [ID] the occurrence has an id of its own.
 func (e *Event[Args, Payload]) Emit(ctx context.Context, args Args, payload Payload, opts ...EmitOption) (Emitted, error) {
-	body := emission{Name: e.event.name}
-	for _, option := range opts {
-		option(&body)
-	}
-	own := body.ID == ""
-	if own {
-		body.ID = newOccurrenceID()
-	}
-	if err := e.event.checkRecipient(body.To); err != nil {
+	one, err := e.Prepare(args, payload, opts...)
+	if err != nil {
 		return Emitted{}, err
 	}
-	if err := e.fill(&body, args, payload); err != nil {
-		return Emitted{}, err
-	}
-	var answer struct {
-		Matched   *int `json:"matched"`
-		Duplicate bool `json:"duplicate"`
-	}
-	request := coreRequest{method: http.MethodPost, path: "/events/emit", body: body, repeatable: true}
+	var answer emitAnswer
+	request := coreRequest{method: http.MethodPost, path: "/events/emit", body: one.body, repeatable: true}
 	if err := e.event.wake.request(ctx, request, &answer); err != nil {
 		return Emitted{}, err
 	}
 	if answer.Matched == nil {
 		return Emitted{}, e.event.wake.core.badResponse(http.StatusOK)
 	}
+	return one.emitted(answer), nil
+}
+
+// emitAnswer is what the core says became of an emit.
+type emitAnswer struct {
+	Matched   *int `json:"matched"`
+	Duplicate bool `json:"duplicate"`
+}
+
+func (e Emission) emitted(answer emitAnswer) Emitted {
 	// A duplicate of an id made here is this very emit, sent again.
-	return Emitted{Matched: *answer.Matched, Duplicate: answer.Duplicate && !own}, nil
+	return Emitted{Matched: *answer.Matched, Duplicate: answer.Duplicate && !e.own}
 }
 
 // newOccurrenceID makes an id that nobody else makes. Ids made one after the other

@@ -38,3 +38,36 @@ func ExampleEvent_Emit() {
 	// true <nil>
 	// true wakeshift: bad_arguments (400): arguments of order.shipped: the event is not personal: it takes no To
 }
+
+// Many occurrences share one request. A result of each says what became of it.
+func ExampleWakeshift_EmitBatch() {
+	ctx := context.Background()
+	wake, stop := exampleWake()
+	defer stop()
+
+	type args struct {
+		Page string `json:"page"`
+	}
+	type change struct {
+		Words int `json:"words"`
+	}
+	changed := must(wakeshift.DefineEvent(wake, "page.changed", wakeshift.EventDef[args, change]{
+		Description: "A page has another text",
+		Text:        func(p change, a args) string { return fmt.Sprintf("%s has %d words now", a.Page, p.Words) },
+	}))
+
+	var batch []wakeshift.Emission
+	for i, page := range []string{"home", "news", "home"} {
+		batch = append(batch, must(changed.Prepare(args{Page: page}, change{Words: 100 + i}, wakeshift.ID("crawl-7-"+page))))
+	}
+	results, err := wake.EmitBatch(ctx, batch)
+	for _, one := range results {
+		fmt.Println(one.Duplicate, one.Err)
+	}
+	fmt.Println(err)
+	// Output:
+	// false <nil>
+	// false <nil>
+	// true <nil>
+	// <nil>
+}

@@ -34,6 +34,7 @@ type fakeCore struct {
 	emitted       map[string]int // matched, by event and id
 	sessions      int
 	waiting       map[string]string // texts to annotate with, by session
+	refusedJob    string            // emits for it are refused
 	intercept     func(coreRequest) (answer, bool)
 }
 
@@ -41,6 +42,7 @@ type fakeCore struct {
 type coreRequest struct {
 	Method, Path string
 	Body         map[string]any
+	Items        []map[string]any // of a body that is an array
 }
 
 type coreSubscription struct {
@@ -151,7 +153,15 @@ func (c *fakeCore) answer(r *http.Request) answer {
 		return refuse(404, "not_found", "no such path")
 	}
 	request := coreRequest{Method: r.Method, Path: path}
-	if err := json.NewDecoder(r.Body).Decode(&request.Body); err != nil && err != io.EOF {
+	body, err := io.ReadAll(r.Body)
+	if err == nil && len(body) > 0 {
+		if body[0] == '[' && path == "/events/emit" {
+			err = json.Unmarshal(body, &request.Items)
+		} else {
+			err = json.Unmarshal(body, &request.Body)
+		}
+	}
+	if err != nil {
 		return refuse(400, "bad_request", "the body is not a JSON object")
 	}
 	c.requests = append(c.requests, request)
@@ -210,6 +220,9 @@ func (c *fakeCore) serve(r coreRequest) answer {
 	case "PUT /manifest":
 		return c.putManifest(r.Body)
 	case "POST /events/emit":
+		if r.Items != nil {
+			return c.emitAll(r.Items)
+		}
 		return c.emit(r.Body)
 	case "POST /event-subscriptions":
 		return c.subscribe(r.Body)
@@ -255,6 +268,9 @@ func (c *fakeCore) emit(body map[string]any) answer {
 	if c.events[name] == nil {
 		return refuse(400, "unknown_event", "no such event")
 	}
+	if arguments, _ := body["arguments"].(map[string]any); c.refusedJob != "" && arguments["job"] == c.refusedJob {
+		return refuse(400, "bad_arguments", "not that job")
+	}
 	id, _ := body["id"].(string)
 	if matched, again := c.emitted[name+" "+id]; again && id != "" {
 		return ok(map[string]any{"matched": matched, "duplicate": true})
@@ -267,6 +283,21 @@ func (c *fakeCore) emit(body map[string]any) answer {
 	}
 	c.emitted[name+" "+id] = matched
 	return ok(map[string]any{"matched": matched})
+}
+
+func (c *fakeCore) emitAll(items []map[string]any) answer {
+	results := make([]any, len(items))
+	for i, item := range items {
+		results[i] = c.emit(item).body
+	}
+	return ok(map[string]any{"results": results})
+}
+
+// refuseJob has emits for a job refused.
+func (c *fakeCore) refuseJob(job string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refusedJob = job
 }
 
 func (c *fakeCore) subscribe(body map[string]any) answer {
