@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -17,7 +18,10 @@ import (
 	"github.com/rouse-dev/rouse/rousetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(200) // as rouse serve does
+	goleak.VerifyTestMain(m)
+}
 
 // connections is how many an app keeps open.
 const connections = 64
@@ -48,7 +52,12 @@ func newTarget(b *testing.B, base, path string, key app) *target {
 	return t
 }
 
-// newCore starts a core whose app has one event, jobs.done of a job.
+// manifest has one event, job.done of a job.
+const manifest = `{"events":[{"name":"job.done","description":"A job is done","topic":"ev/job.done/{job}",
+	"arguments":{"type":"object","properties":{"job":{"type":"string"}},"required":["job"]},
+	"payload":{"type":"object","properties":{"n":{"type":"integer"},"note":{"type":"string"}},"required":["n"]}}]}`
+
+// newCore starts a core whose app has the manifest.
 func newCore(b *testing.B) *target {
 	b.Helper()
 	core := rousetest.NewCore(b)
@@ -57,9 +66,6 @@ func newCore(b *testing.B) *target {
 		b.Fatal(err)
 	}
 	t := newTarget(b, core.URL, "/api/apps/v1/events/emit", app{key.PrivateKey(), credential.KeyID(key.PublicKey()), core.URL + "/api/apps"})
-	manifest := `{"events":[{"name":"job.done","description":"A job is done","topic":"ev/job.done/{job}",
-		"arguments":{"type":"object","properties":{"job":{"type":"string"}},"required":["job"]},
-		"payload":{"type":"object","properties":{"n":{"type":"integer"},"note":{"type":"string"}},"required":["n"]}}]}`
 	if _, err := t.call(http.MethodPut, "/api/apps/v1/manifest", []byte(manifest)); err != nil {
 		b.Fatal(err)
 	}
@@ -69,16 +75,25 @@ func newCore(b *testing.B) *target {
 
 // emit emits an event of a job with a number and some bytes more.
 func (t *target) emit(job string, n int, padding []byte) error {
+	return t.emitWith(t.app.assertion(), job, n, padding)
+}
+
+// emitWith is emit with an assertion that was made before, which lasts for two minutes.
+func (t *target) emitWith(assertion, job string, n int, padding []byte) error {
 	body := fmt.Appendf(nil, `{"name":"job.done","arguments":{"job":"%s"},"payload":{"n":%d,"note":"%s"},"text":"Job %s is done"}`, job, n, padding, job)
-	_, err := t.call(http.MethodPost, t.path, body)
+	_, err := t.callWith(assertion, http.MethodPost, t.path, body)
 	return err
 }
 
 // call makes a request with an assertion of its own, on a connection that nobody uses.
 func (t *target) call(method, path string, body []byte) ([]byte, error) {
+	return t.callWith(t.app.assertion(), method, path, body)
+}
+
+func (t *target) callWith(assertion, method, path string, body []byte) ([]byte, error) {
 	c := <-t.idle
 	defer func() { t.idle <- c }()
-	return c.call(method, path, t.app.assertion(), body)
+	return c.call(method, path, assertion, body)
 }
 
 // An app signs requests.
