@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"slices"
 
 	"github.com/rouse-dev/rouse/internal/store"
 	"github.com/rouse-dev/rouse/internal/store/sqlite/internal/queries"
@@ -23,7 +22,7 @@ func (t *tx) Append(o wake.Occurrence) (wake.Seq, error) {
 		return 0, store.ErrNotFound
 	}
 	if o.Key != "" {
-		taken, err := t.keyTaken(o.App, o.Event, o.Key)
+		taken, err := t.keyTaken(occurrenceKey{o.App, o.Event, o.Key})
 		if err != nil {
 			return 0, err
 		}
@@ -36,27 +35,32 @@ func (t *tx) Append(o wake.Occurrence) (wake.Seq, error) {
 	t.wrote = true
 	t.w.tail.add(o.App, o.Topics, o.Seq)
 	t.w.pending = append(t.w.pending, pendingOccurrence{o, topics})
+	if o.Key != "" {
+		t.w.keys.appended[occurrenceKey{o.App, o.Event, o.Key}] = struct{}{}
+	}
 	if len(t.w.pending) == bulkSizes[0] {
 		return o.Seq, t.w.flush()
 	}
 	return o.Seq, nil
 }
 
-func (t *tx) keyTaken(app, event, key string) (bool, error) {
-	if t.pendingOf(app, event, key) != nil {
-		return true, nil
+func (t *tx) keyTaken(key occurrenceKey) (bool, error) {
+	if t.w.keys.free(key) {
+		return false, nil
 	}
-	taken, err := t.q.KeyTaken(background, queries.KeyTakenParams{App: app, Event: event, OwnKey: nullString(key)})
+	if err := t.flushKey(key); err != nil {
+		return false, err
+	}
+	taken, err := t.q.KeyTaken(background, queries.KeyTakenParams{App: key.app, Event: key.event, OwnKey: nullString(key.key)})
 	return taken, t.fault(err)
 }
 
-// pendingOf finds a pending occurrence by its app's own id.
-func (t *tx) pendingOf(app, event, key string) *pendingOccurrence {
-	i := slices.IndexFunc(t.w.pending, func(p pendingOccurrence) bool { return p.Key == key && p.Event == event && p.App == app })
-	if i < 0 {
+// flushKey writes what is pending when an occurrence with that key may be among it.
+func (t *tx) flushKey(key occurrenceKey) error {
+	if !t.w.keys.holds(key) {
 		return nil
 	}
-	return &t.w.pending[i]
+	return t.w.flush()
 }
 
 func (t *tx) Occurrence(seq wake.Seq) (wake.Occurrence, error) {
@@ -67,10 +71,8 @@ func (t *tx) Occurrence(seq wake.Seq) (wake.Occurrence, error) {
 }
 
 func (t *tx) OccurrenceOf(app, event, key string) (wake.Occurrence, error) {
-	if key != "" && t.pendingOf(app, event, key) != nil {
-		if err := t.w.flush(); err != nil {
-			return wake.Occurrence{}, err
-		}
+	if err := t.flushKey(occurrenceKey{app, event, key}); err != nil {
+		return wake.Occurrence{}, err
 	}
 	return t.reader.OccurrenceOf(app, event, key)
 }

@@ -37,12 +37,13 @@ type writer struct {
 	// What follows belongs to the transaction that runs.
 
 	pending []pendingOccurrence // appended, not yet written
-	unsaved map[int64][]byte    // used-up ids it saves
-	broken  error               // a failure after which it cannot be kept
+	keys    *keys
+	unsaved map[int64][]byte // used-up ids it saves
+	broken  error            // a failure after which it cannot be kept
 }
 
 func newWriter(ctx context.Context, session *session, c *checkpointer) (*writer, error) {
-	w := &writer{session: session, checkpointer: c, cache: newCache()}
+	w := &writer{session: session, checkpointer: c, cache: newCache(), keys: newKeys()}
 	w.spent = newSpent(func() { w.updates.WakeForChores() })
 	var err error
 	if w.q, err = queries.Prepare(ctx, session); err != nil {
@@ -86,6 +87,7 @@ func (w *writer) load() error {
 
 // Begin implements [group.Database].
 func (w *writer) Begin() error {
+	clear(w.keys.appended)
 	err := exec(w.transaction.begin)
 	if err == nil {
 		return nil
@@ -122,6 +124,7 @@ func (w *writer) Commit() error {
 		w.tail.cutThrough(wake.Seq(w.reader.state.Indexed))
 	}
 	w.committed = w.reader.state
+	w.keys.kept()
 	w.unsaved = nil
 	w.checkpointer.note()
 	return nil
@@ -144,7 +147,7 @@ func (w *writer) Rollback() {
 func (w *writer) flush() error {
 	err := w.occurrences.insert(len(w.pending), func(args []any, row int) []any { return w.pending[row].values(args) })
 	if err != nil {
-		w.broken = fmt.Errorf("write occurrences: %w", fault(err))
+		w.broken = fmt.Errorf("write occurrences: %w", fault(w.keys.refused(err)))
 		return w.broken
 	}
 	clear(w.pending) // let go of their payloads

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -228,5 +229,37 @@ func testReferences(s *suite) {
 		s.is("no conversation", store.ErrNotFound, fails(r.Conversation("c")))
 		s.is("no webhook", store.ErrNotFound, fails(r.Webhook("w")))
 		s.same("no delivery", time.Time{}, got[time.Time](s)(r.NextDelivery()))
+	})
+}
+
+// A key that is taken is found among many that are not, whatever of them is written when, and spoils none of them.
+func testTakenKeys(s *suite) {
+	app := s.addApp()
+	keyed := func(n int) wake.Occurrence {
+		return wake.Occurrence{App: app.ID, Kind: wake.KindEvent, Event: "a", Topics: []string{"t"}, Key: fmt.Sprint(n), At: start}
+	}
+	s.update(func(t store.Tx) error { return fails(t.Append(keyed(33))) })
+	const many = 100
+	var refused []int
+	s.update(func(t store.Tx) error {
+		refused = nil
+		for n := range many {
+			switch _, err := t.Append(keyed(n)); {
+			case errors.Is(err, store.ErrExists):
+				refused = append(refused, n)
+			case err != nil:
+				return err
+			}
+		}
+		return nil
+	})
+	s.same("refused", []int{33}, refused)
+	s.check(func(r store.Reader) {
+		kept := got[[]wake.Occurrence](s)(r.Occurrences(app.ID, []string{"t"}, 0, 2*many))
+		s.same("kept", many, len(kept))
+		for i, o := range kept {
+			s.same("its place", wake.Seq(i+1), o.Seq)
+			s.same("by its key", o, got[wake.Occurrence](s)(r.OccurrenceOf(app.ID, "a", o.Key)))
+		}
 	})
 }

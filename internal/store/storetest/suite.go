@@ -51,6 +51,7 @@ func Run(t *testing.T, open func(*testing.T) store.Store, reopen func(*testing.T
 		{"occurrences", testOccurrences},
 		{"content of all kinds", testContent},
 		{"occurrences by key", testOccurrenceKeys},
+		{"taken keys among others", testTakenKeys},
 		{"occurrences by topic", testOccurrencesByTopic},
 		{"names of topics", testTopicNames},
 		{"occurrences page by page", testOccurrencePages},
