@@ -21,18 +21,19 @@ const woken = `You will be woken. session_key="session-1"`
 // What a tool returns, and what its caller then sees after a subscription.
 func TestAdditions(t *testing.T) {
 	t.Parallel()
-	plain := func(res *mcp.CallToolResult, err error) func() (*mcp.CallToolResult, any, error) {
-		return func() (*mcp.CallToolResult, any, error) { return res, nil, err }
+	failing := func(err error) func() (*mcp.CallToolResult, any, error) {
+		return func() (*mcp.CallToolResult, any, error) { return nil, nil, err }
 	}
 	for name, test := range map[string]struct {
 		returns func() (*mcp.CallToolResult, any, error)
 		texts   []string
 		isError bool
 	}{
-		"text":         {plain(said("hello"), nil), []string{"hello", woken}, false},
-		"nothing":      {plain(nil, nil), []string{woken}, false},
-		"an error":     {plain(nil, errors.New("too late")), []string{"too late", woken}, true},
-		"a wire error": {plain(nil, &jsonrpc.Error{Code: -32602, Message: "bad job"}), []string{"bad job", woken}, true},
+		// The MCP SDK writes to a result, so each call has one of its own.
+		"text":         {func() (*mcp.CallToolResult, any, error) { return said("hello"), nil, nil }, []string{"hello", woken}, false},
+		"nothing":      {failing(nil), []string{woken}, false},
+		"an error":     {failing(errors.New("too late")), []string{"too late", woken}, true},
+		"a wire error": {failing(&jsonrpc.Error{Code: -32602, Message: "bad job"}), []string{"bad job", woken}, true},
 		"an error with text": {func() (*mcp.CallToolResult, any, error) {
 			res := said("failed")
 			res.IsError = true
