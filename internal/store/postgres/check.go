@@ -32,6 +32,9 @@ var rules = []struct{ table, what, query string }{
 		"SELECT count(*) FROM deliveries AS d WHERE NOT EXISTS (SELECT 1 FROM occurrences AS o WHERE o.seq = d.seq)"},
 	{"webhooks", "are due without a delivery, or the other way round",
 		"SELECT count(*) FROM webhooks AS w WHERE (due_at IS NULL) = EXISTS (SELECT 1 FROM deliveries WHERE webhook = w.id)"},
+	// Which one's depends on the claims there were: see RefreshClaimed.
+	{"webhooks", "are due at another time than any of their deliveries",
+		"SELECT count(*) FROM webhooks AS w WHERE NOT EXISTS (SELECT 1 FROM deliveries WHERE webhook = w.id AND next_at = due_at) AND due_at IS NOT NULL"},
 	{"owed", "are of places that hold nothing",
 		"SELECT count(*) FROM owed WHERE NOT EXISTS (SELECT 1 FROM occurrences AS o WHERE o.seq = owed.seq)"},
 	{"owed", "are of content that was erased",

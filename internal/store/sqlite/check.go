@@ -34,8 +34,11 @@ var rules = []struct{ table, what, query string }{
 		"SELECT count(*) FROM subscriptions JOIN conversations ON conversations.id = conversation WHERE subscriptions.app <> conversations.app"},
 	{"deliveries", "are of places that hold nothing",
 		"SELECT count(*) FROM deliveries WHERE seq NOT IN (SELECT seq FROM occurrences)"},
-	{"webhooks", "are due at another time than their first delivery",
-		"SELECT count(*) FROM webhooks WHERE due_at IS NOT (SELECT min(next_at) FROM deliveries WHERE webhook = webhooks.id)"},
+	{"webhooks", "are due without a delivery, or the other way round",
+		"SELECT count(*) FROM webhooks WHERE (due_at IS NULL) = EXISTS (SELECT 1 FROM deliveries WHERE webhook = webhooks.id)"},
+	// Which one's depends on the claims there were: see RefreshClaimed.
+	{"webhooks", "are due at another time than any of their deliveries",
+		"SELECT count(*) FROM webhooks WHERE due_at IS NOT NULL AND due_at NOT IN (SELECT next_at FROM deliveries WHERE webhook = webhooks.id)"},
 	{"owed", "are of places that hold nothing",
 		"SELECT count(*) FROM owed WHERE seq NOT IN (SELECT seq FROM occurrences)"},
 	{"owed", "are of content that was erased",
