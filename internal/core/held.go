@@ -41,18 +41,18 @@ func (c *Core) held(ctx context.Context, app wake.App, conversation wake.Convers
 	}
 	addition.Text = join(addition.Text, harness.HeldMessages(app.Name, lines, more))
 	c.accountSent(conversation, messages, "held")
-	var receipt Receipt
-	receipt.Add(messages...)
-	addition.settle = func(ctx context.Context, arrived bool) (err error) {
-		if arrived {
-			err = c.settle(ctx, conversation, read.settled(receipt), "held")
+	addition.settle = func(ctx context.Context, arrived bool) error {
+		receipt := Receipt{lease: lease}
+		if !arrived {
+			return c.writeReceipt(ctx, conversation, receipt)
 		}
-		return errors.Join(err, c.handed(ctx, conversation, lease))
+		receipt.Add(messages...)
+		return c.settle(ctx, conversation, read.settled(receipt), "held")
 	}
 	return addition, nil
 }
 
-// hand reads what waits for a conversation and reserves it for this call, until the lease is over or handed is called. It gives
+// hand reads what waits for a conversation and reserves it for this call, until the lease is over or a receipt ends it. It gives
 // nothing when nothing waits, and while it is another's.
 func (c *Core) hand(ctx context.Context, conversation wake.Conversation) (messages []Message, read *reading, lease time.Time, err error) {
 	// Most calls find nothing, and write nothing.
@@ -72,14 +72,9 @@ func (c *Core) hand(ctx context.Context, conversation wake.Conversation) (messag
 	// Who had it before may have handed over what was read above.
 	messages, read, err = c.waiting(ctx, conversation)
 	if err != nil || len(messages) == 0 {
-		return nil, nil, lease, errors.Join(err, c.handed(ctx, conversation, lease))
+		return nil, nil, lease, errors.Join(err, c.writeReceipt(ctx, conversation, Receipt{lease: lease}))
 	}
 	return messages, read, lease, nil
-}
-
-// handed ends the reservation.
-func (c *Core) handed(ctx context.Context, conversation wake.Conversation, lease time.Time) error {
-	return c.store.Update(ctx, func(tx store.Tx) error { return tx.Handed(conversation.ID, lease) })
 }
 
 // looksAtOnce bounds how often one call looks into the log for what waits: what lies further on comes with a later call.

@@ -98,7 +98,7 @@ func (g *reading) unread(r store.Reader) (unread bool, err error) {
 // settled completes a receipt: whoever received the last message that was read of a replay has received what was looked at
 // after it, too.
 func (g *reading) settled(receipt Receipt) Receipt {
-	full := Receipt{log: receipt.log}
+	full := Receipt{log: receipt.log, lease: receipt.lease}
 	for subscription, through := range receipt.replays {
 		if state := g.replays[subscription]; state != nil {
 			state.settled = max(state.settled, through)

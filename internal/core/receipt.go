@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/rouse-dev/rouse/internal/store"
 	"github.com/rouse-dev/rouse/internal/trace"
@@ -15,6 +16,7 @@ import (
 type Receipt struct {
 	log     wake.Seq
 	replays map[string]wake.Seq // by subscription
+	lease   time.Time           // of a reservation that ends with it; zero when there is none
 }
 
 // Add adds that these messages were received, and with each all that was read before it.
@@ -64,9 +66,15 @@ func (c *Core) settle(ctx context.Context, conversation wake.Conversation, recei
 	return nil
 }
 
-// writeReceipt moves the conversation's position and those of its replays. What was forgotten meanwhile has none.
+// writeReceipt moves the conversation's position and those of its replays, and ends the reservation of what waited for it. What
+// was forgotten meanwhile has none.
 func (c *Core) writeReceipt(ctx context.Context, conversation wake.Conversation, receipt Receipt) error {
 	return c.store.Update(ctx, func(tx store.Tx) error {
+		if !receipt.lease.IsZero() {
+			if err := tx.Handed(conversation.ID, receipt.lease); err != nil {
+				return err
+			}
+		}
 		for subscription, through := range receipt.replays {
 			if err := tx.AdvanceReplay(subscription, through); err != nil {
 				return err
