@@ -111,7 +111,10 @@ func (p *program) runServer(ctx context.Context, options server.Options, drain t
 	case <-ctx.Done():
 		options.Logger.Info("stopping; another interrupt ends it at once")
 		running.Leave()
-		time.Sleep(drain)
+		select {
+		case <-time.After(drain):
+		case err = <-running.Failed():
+		}
 	case err = <-running.Failed():
 	}
 	return errors.Join(err, running.Shutdown())
