@@ -41,7 +41,7 @@ func (c *Core) appendAll(ctx context.Context, list []wake.Occurrence, check func
 // [store.ErrMany], and has done nothing, when one is missing.
 func (c *Core) tryAppend(ctx context.Context, list []wake.Occurrence, crowds []*crowd, check func(r store.Reader, app string) error) ([]Emitted, []matches, error) {
 	done, matched := make([]Emitted, len(list)), make([]matches, len(list))
-	err := c.store.Update(ctx, func(tx store.Tx) error {
+	err := c.store.Update(store.WithTopics(ctx, list[0].App, topicsIn(list)), func(tx store.Tx) error {
 		if check != nil {
 			if err := check(tx, list[0].App); err != nil {
 				return err
@@ -60,6 +60,18 @@ func (c *Core) tryAppend(ctx context.Context, list []wake.Occurrence, crowds []*
 		return nil
 	})
 	return done, matched, err
+}
+
+// topicsIn are the topics of all of them, some perhaps more than once.
+func topicsIn(list []wake.Occurrence) []string {
+	if len(list) == 1 {
+		return list[0].Topics
+	}
+	var topics []string
+	for _, o := range list {
+		topics = append(topics, o.Topics...)
+	}
+	return topics
 }
 
 // write does the part of append that is the transaction's.

@@ -27,6 +27,12 @@ type Database interface {
 	Rollback()
 }
 
+// A Foreseer is a Database that looks up at once what several updates will ask of it.
+type Foreseer interface {
+	// Foresee is called within the transaction, before the updates whose topics these are. Its error spoils the transaction.
+	Foresee(topics []store.Topics) error
+}
+
 // A Part is one update's part of a transaction, and what its function is given.
 type Part interface {
 	store.Tx
@@ -83,7 +89,7 @@ func New(db Database, o Options) *Writer {
 // the end of ctx takes f out of the queue if it has not begun; a panic of f comes out here. The error is f's own,
 // [store.ErrClosed], [store.ErrSyncFailed] or one of the database's.
 func (w *Writer) Update(ctx context.Context, f func(store.Tx) error) error {
-	return w.wait(ctx, &job{f: f, done: make(chan struct{})})
+	return w.wait(ctx, &job{f: f, topics: store.TopicsOf(ctx), done: make(chan struct{})})
 }
 
 // Between runs f while no transaction is open, waiting for the end of the one that runs, and returns f's error. Updates

@@ -12,6 +12,7 @@ import (
 type job struct {
 	f       func(store.Tx) error
 	between func() error
+	topics  store.Topics  // which f will ask about, as far as it was said
 	done    chan struct{} // closed once the fields below are final
 
 	err      error

@@ -65,6 +65,20 @@ func (q *queue) len() int {
 	return len(q.jobs)
 }
 
+// first gives the updates that would be taken next, at most so many, and leaves them in the queue.
+func (q *queue) first(most int) []*job {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	jobs := q.jobs[:min(max(most, 0), len(q.jobs))]
+	for i, j := range jobs {
+		if j.between != nil {
+			jobs = jobs[:i]
+			break
+		}
+	}
+	return slices.Clone(jobs)
+}
+
 // wakeForChores makes wait return although there may be no job.
 func (q *queue) wakeForChores() {
 	q.mu.Lock()

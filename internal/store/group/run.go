@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/rouse-dev/rouse/internal/store"
 )
 
 // A batch is jobs that share a transaction, or one that runs between transactions.
@@ -165,7 +167,13 @@ func (w *Writer) attempt(b *batch) (failed int, err error) {
 		}
 	}
 	begun := time.Now()
+	foreseen := 0
 	for n := 0; n < len(b.jobs) || w.extend(b, begun); n++ {
+		if n >= foreseen {
+			if foreseen, err = w.foresee(b, n); err != nil {
+				return -1, err
+			}
+		}
 		changed, err := w.do(b.jobs[n])
 		if err != nil {
 			return n, err
@@ -176,6 +184,29 @@ func (w *Writer) attempt(b *batch) (failed int, err error) {
 		return -1, w.db.Commit()
 	}
 	return -1, w.disk.commit(w.db.Commit)
+}
+
+// foresee tells the database what the jobs from that one on, and those that wait in the queue, will ask. It returns how many of
+// the batch's jobs need not be foreseen again.
+func (w *Writer) foresee(b *batch, from int) (int, error) {
+	db, ok := w.db.(Foreseer)
+	if !ok {
+		return maxGroup, nil
+	}
+	jobs := b.jobs[from:]
+	if b.fresh {
+		jobs = append(slices.Clone(jobs), w.queue.first(maxGroup-len(b.jobs))...)
+	}
+	var topics []store.Topics
+	for _, j := range jobs {
+		if len(j.topics.Topics) > 0 {
+			topics = append(topics, j.topics)
+		}
+	}
+	if len(topics) < 2 {
+		return from + len(jobs), nil // it asks for itself
+	}
+	return from + len(jobs), db.Foresee(topics)
 }
 
 // extend takes one more job into a fresh batch, unless its transaction is to end.

@@ -17,7 +17,8 @@
 // A group of emits costs two exchanges with the server, whatever their number: one begins the transaction, takes the lock and
 // reads the log's state; the other inserts all occurrences with their places on topics, writes the state and commits (type
 // pipeline). Between them an emit asks nothing. Who subscribes to a topic, and which version an app's manifest has, a node
-// knows by heart; log.changes grows with every change of such things on any node, and tells a node that its knowledge is out of
+// knows by heart, as far as the topics used last go; where many updates are for others, they are asked for in one exchange
+// (type group.Foreseer). log.changes grows with every change of such things on any node, and tells a node that its knowledge is out of
 // date. An occurrence's key is taken for free unless it is known not to be; the index refuses the occurrence if it is not, and
 // then the group is run again, knowing better (type keys).
 //

@@ -153,6 +153,9 @@ SELECT count(*) FROM subscriptions WHERE conversation = @conversation AND until_
 -- name: SubscriptionsTo :many
 SELECT * FROM subscriptions WHERE app = @app AND topic = ANY(@topics::bytea[]) AND ended_at = 0 ORDER BY n;
 
+-- name: ForeseenSubscriptions :many
+SELECT * FROM subscriptions WHERE app = @app AND topic = ANY(@topics::bytea[]) AND ended_at = 0 LIMIT @max;
+
 -- name: CountSubscriptionsUpTo :one
 SELECT count(*) FROM (SELECT 1 FROM subscriptions WHERE app = @app AND topic = @topic AND ended_at = 0 LIMIT @max) AS first;
 

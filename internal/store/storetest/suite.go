@@ -43,6 +43,7 @@ func Run(t *testing.T, open func(*testing.T) store.Store, reopen func(*testing.T
 		{"webhooks", testWebhooks},
 		{"publish URLs", testPublishURLs},
 		{"webhook lists", testWebhookLists},
+		{"who is on topics that were foreseen", testForeseen},
 		{"deliveries", testDeliveries},
 		{"claims", testClaims},
 		{"claims that lapse", testClaimFences},

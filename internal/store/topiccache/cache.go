@@ -50,6 +50,12 @@ func (c *Cache[K, T]) Get(key K, load func(K) (*Rows[T], error)) (*Rows[T], erro
 	return o, nil
 }
 
+// Holds reports whether the topic's rows are at hand.
+func (c *Cache[K, T]) Holds(key K) bool {
+	_, ok := c.topics[key]
+	return ok
+}
+
 // Takes reports whether a row that was just written can be added to a topic that is held: it is new, and after the others.
 // If not, the topic is to be forgotten.
 func (c *Cache[K, T]) Takes(key K, id string, n int64) bool {

@@ -1119,6 +1119,53 @@ func (q *Queries) FirstPlaceFrom(ctx context.Context, seq int64) (FirstPlaceFrom
 	return i, err
 }
 
+const foreseenSubscriptions = `-- name: ForeseenSubscriptions :many
+SELECT n, id, app, conversation, user_id, topic, event, arguments, filter, once, claimed, from_seq, until_seq, created_at, expires_at, ended_at FROM subscriptions WHERE app = $1 AND topic = ANY($2::bytea[]) AND ended_at = 0 LIMIT $3
+`
+
+type ForeseenSubscriptionsParams struct {
+	App    string
+	Topics [][]byte
+	Max    int32
+}
+
+func (q *Queries) ForeseenSubscriptions(ctx context.Context, arg ForeseenSubscriptionsParams) ([]Subscription, error) {
+	rows, err := q.db.Query(ctx, foreseenSubscriptions, arg.App, arg.Topics, arg.Max)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Subscription
+	for rows.Next() {
+		var i Subscription
+		if err := rows.Scan(
+			&i.N,
+			&i.ID,
+			&i.App,
+			&i.Conversation,
+			&i.UserID,
+			&i.Topic,
+			&i.Event,
+			&i.Arguments,
+			&i.Filter,
+			&i.Once,
+			&i.Claimed,
+			&i.FromSeq,
+			&i.UntilSeq,
+			&i.CreatedAt,
+			&i.ExpiresAt,
+			&i.EndedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const forgetSpent = `-- name: ForgetSpent :execrows
 DELETE FROM spent WHERE id IN (SELECT s.id FROM spent AS s WHERE s.until <= $1 ORDER BY s.until LIMIT $2 FOR UPDATE SKIP LOCKED)
 `
