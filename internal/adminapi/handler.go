@@ -198,7 +198,7 @@ func (h *handler) subscriptions(ctx context.Context, r *http.Request) (any, erro
 	}
 	for _, w := range hooks {
 		list = append(list, Subscription{ID: w.ID, App: w.App, Event: w.Event, Topic: w.Topic, Arguments: w.Arguments, User: w.User,
-			Via: ViaWebhook, WebhookHost: hostOf(w.URL), LastError: w.LastError, CreatedAt: w.CreatedAt, ExpiresAt: w.ExpiresAt})
+			Via: ViaWebhook, WebhookHost: hostOf(w.URL), LastError: w.Health.LastError, CreatedAt: w.CreatedAt, ExpiresAt: w.ExpiresAt})
 	}
 	return object{"subscriptions": list}, nil
 }

@@ -68,7 +68,7 @@ func (c *Core) claim(ctx context.Context, limit int) (claimed []wake.Delivery, e
 		return nil, err
 	}
 	err = c.store.Update(ctx, func(tx store.Tx) (err error) {
-		claimed, err = tx.ClaimDeliveries(now(), now().Add(deliveryLease), limit, perWebhook)
+		claimed, err = tx.ClaimDeliveries(store.ClaimQuery{Now: now(), Lease: now().Add(deliveryLease), Limit: limit, PerWebhook: perWebhook})
 		return err
 	})
 	return claimed, err
@@ -76,7 +76,7 @@ func (c *Core) claim(ctx context.Context, limit int) (claimed []wake.Delivery, e
 
 func (c *Core) nextDelivery(ctx context.Context) (due time.Time, err error) {
 	err = c.store.View(ctx, func(r store.Reader) (err error) {
-		due, err = r.NextDelivery()
+		due, err = r.NextDelivery(nil)
 		return err
 	})
 	return due, err
@@ -111,7 +111,7 @@ func (c *Core) attempt(ctx context.Context, d wake.Delivery) {
 		o, err = r.Occurrence(d.Seq)
 		return err
 	})
-	if errors.Is(err, store.ErrNotFound) || err == nil && (!hook.Live(now()) || o.Kind == wake.KindErased) {
+	if d.Kind != wake.DeliveryOccurrence || errors.Is(err, store.ErrNotFound) || err == nil && (!hook.Live(now()) || o.Kind == wake.KindErased) {
 		err = c.store.Update(ctx, func(tx store.Tx) error {
 			_, err := tx.FinishDelivery(d)
 			return err
@@ -201,22 +201,19 @@ func (c *Core) record(ctx context.Context, d wake.Delivery, o wake.Occurrence, r
 	return err
 }
 
-// recordHook keeps on the webhook how its last attempt went, for the status its client is given.
+// recordHook keeps how the webhook's last attempt went, for the status its client is given.
 func recordHook(tx store.Tx, id string, result HookResult) error {
-	w, err := tx.Webhook(id)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
+	h, err := tx.Health(id)
 	if err != nil {
 		return err
 	}
 	if result.Delivered {
-		w.LastDeliveryAt, w.LastError, w.FailedSince = now(), "", time.Time{}
+		h.LastDeliveryAt, h.LastError, h.FailedSince = now(), "", time.Time{}
 	} else {
-		w.LastError = result.Reason
-		if w.FailedSince.IsZero() {
-			w.FailedSince = now()
+		h.LastError = result.Reason
+		if h.FailedSince.IsZero() {
+			h.FailedSince = now()
 		}
 	}
-	return tx.PutWebhook(w)
+	return tx.PutHealth(h)
 }

@@ -244,11 +244,17 @@ type Standing struct {
 	Via          string // how the conversation is connected now; empty when it is not
 }
 
+// A StandingWebhook is a webhook as an operator sees it.
+type StandingWebhook struct {
+	wake.Webhook
+	Health wake.Health
+}
+
 // Standing lists the live subscriptions of an app's conversations, and its webhooks.
-func (c *Core) Standing(ctx context.Context, app string) (standing []Standing, hooks []wake.Webhook, err error) {
+func (c *Core) Standing(ctx context.Context, app string) (standing []Standing, hooks []StandingWebhook, err error) {
 	at := now()
 	err = c.store.View(ctx, func(r store.Reader) error {
-		standing = nil
+		standing, hooks = nil, nil
 		if _, err := r.App(app); err != nil {
 			return err
 		}
@@ -266,8 +272,18 @@ func (c *Core) Standing(ctx context.Context, app string) (standing []Standing, h
 			}
 			standing = append(standing, Standing{Subscription: s, Conversation: conversation})
 		}
-		hooks, err = r.WebhooksOfApp(app)
-		return err
+		all, err := r.WebhooksOfApp(app)
+		if err != nil {
+			return err
+		}
+		for _, w := range all {
+			health, err := r.Health(w.ID)
+			if err != nil {
+				return err
+			}
+			hooks = append(hooks, StandingWebhook{w, health})
+		}
+		return nil
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil, refusal.New(refusal.UnknownApp, "there is no app %s", wake.Quote(app))

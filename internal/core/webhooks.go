@@ -160,7 +160,15 @@ func (c *Core) keepWebhook(ctx context.Context, want wake.Webhook, a access, q H
 		}
 		old, err := tx.Webhook(w.ID)
 		if err == nil && old.Live(w.CreatedAt) {
-			granted.Status = &HookStatus{!old.Suspended, old.LastDeliveryAt, old.LastError, old.FailedSince}
+			h, err := tx.Health(old.ID)
+			if err != nil {
+				return err
+			}
+			granted.Status = &HookStatus{!old.Suspended, h.LastDeliveryAt, h.LastError, h.FailedSince}
+			h.LastError, h.FailedSince = "", time.Time{}
+			if err := tx.PutHealth(h); err != nil {
+				return err
+			}
 			return tx.PutWebhook(c.refresh(old, w, q.Secret))
 		}
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -198,7 +206,7 @@ func (c *Core) refresh(old, w wake.Webhook, secret string) wake.Webhook {
 	} else {
 		w.Former, w.FormerUntil = old.Former, old.FormerUntil
 	}
-	w.From, w.CreatedAt, w.LastDeliveryAt = old.From, old.CreatedAt, old.LastDeliveryAt
+	w.From, w.CreatedAt = old.From, old.CreatedAt
 	return w
 }
 

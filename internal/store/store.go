@@ -103,6 +103,28 @@ type Log struct {
 	Horizon wake.Seq // everything up to here may have been removed by retention
 }
 
+// MostAttempts is about how many attempts at deliveries are kept, of all webhooks.
+const MostAttempts = 250_000
+
+// An AttemptQuery says which attempts are wanted. Zero fields set no bound, but App is required.
+type AttemptQuery struct {
+	App     string
+	Webhook string
+	Before  int64     // only those with a lower number: what comes after the last one listed
+	Since   time.Time // only those from then or later
+	Until   time.Time // only those from before
+	Failed  bool      // only those that delivered nothing
+	Limit   int       // at most so many; 0 is none
+}
+
+// A ClaimQuery says which deliveries are taken.
+type ClaimQuery struct {
+	Now, Lease  time.Time
+	Limit       int      // at most so many
+	PerWebhook  int      // of one webhook at most so many, together with those that are claimed
+	ExceptHosts []string // none of webhooks at these
+}
+
 // Erasures count what was erased ([Tx.Owe], [Tx.Forget]) since the database was made, and how much of that is known to be in
 // no file any more: Made and Scrubbed are equal when there is nothing to scrub.
 type Erasures struct{ Made, Scrubbed int64 }
@@ -188,14 +210,27 @@ type Reader interface {
 	SubscriptionsBehind(app, topic string, seq wake.Seq, limit int) ([]wake.Subscription, error)
 
 	Webhook(id string) (wake.Webhook, error)
-	// WebhooksTo lists the app's webhooks on any of the topics, expired ones too. The slice may be shared.
+	// WebhooksTo lists the app's webhooks on any of the topics, expired ones too. The slice may be shared. This and the other
+	// lists of webhooks are without those that have ended.
 	WebhooksTo(app string, topics []string) ([]wake.Webhook, error)
 	WebhooksOfUser(app, user string) ([]wake.Webhook, error)
 	WebhooksOfEvent(app, event string) ([]wake.Webhook, error)
 	WebhooksOfApp(app string) ([]wake.Webhook, error)
+	// VerifiedAt is when the principal's endpoint at that URL last proved itself, by any of its webhooks, expired and ended ones
+	// too; the zero time when it never did.
+	VerifiedAt(app, principal, url string) (time.Time, error)
 	// NextDelivery is when the earliest delivery that can be claimed is due; the zero time when there is none. Those of
-	// suspended webhooks cannot.
-	NextDelivery() (time.Time, error)
+	// suspended webhooks cannot, nor can those of webhooks at the hosts given.
+	NextDelivery(exceptHosts []string) (time.Time, error)
+	// Watermark is the place up to which the webhook has received or been denied all it is owed: that before the lowest place
+	// queued for it, or the log's head.
+	Watermark(webhook string) (wake.Seq, error)
+	// Overfull lists webhooks with more than most occurrences queued, at most limit. It may read the whole queue.
+	Overfull(most, limit int) (webhooks []string, err error)
+	// Health returns the zero one, with its Webhook, when there was no attempt yet.
+	Health(webhook string) (wake.Health, error)
+	// Attempts lists what was tried, the newest first.
+	Attempts(q AttemptQuery) ([]wake.Attempt, error)
 
 	// PublishURL returns revoked ones too; CountPublishURLs counts the app's that are not.
 	PublishURL(id string) (wake.PublishURL, error)
@@ -264,20 +299,32 @@ type Tx interface {
 	// DeleteWorkspace removes a workspace and its grants, and reports whether it was there.
 	DeleteWorkspace(id string) (bool, error)
 
-	// PutWebhook creates or replaces; DeleteWebhook removes it and its deliveries, and reports whether it was there.
+	// PutWebhook creates or replaces. One that has ended and is put as live begins anew: its last notice and its health go.
+	// DeleteWebhook removes it with its deliveries, health and attempts, and reports whether it was there.
 	PutWebhook(w wake.Webhook) error
 	DeleteWebhook(id string) (bool, error)
-	// QueueDelivery adds one; a second one of the same webhook and place changes nothing. What is fleeting at the place (see
-	// Owe) the webhook is owed too.
+	// EndWebhook ends a live or expired one, at a time that is not zero: what is queued for it goes, what is fleeting it is owed
+	// no more, it is suspended no more, and a notice that it has ended is queued, due at that time. It reports whether it did.
+	EndWebhook(id, reason string, at time.Time) (bool, error)
+	// PutHealth creates or replaces; RecordAttempt keeps one more, and numbers it. Both change nothing without the webhook.
+	PutHealth(h wake.Health) error
+	RecordAttempt(a wake.Attempt) error
+	// QueueDelivery adds one; a second one of the same webhook, place and kind changes nothing. What is fleeting at the place
+	// (see Owe) the webhook is owed too.
 	QueueDelivery(d wake.Delivery) error
-	// ClaimDeliveries takes due deliveries, earliest first, at most limit, and of one webhook at most perWebhook together with
-	// those that are claimed. It raises each one's Claim and makes it due again at lease unless it is finished or retried
-	// before. Deliveries of suspended webhooks are not due.
-	ClaimDeliveries(now, lease time.Time, limit, perWebhook int) ([]wake.Delivery, error)
+	// RequeueDelivery does the same, but one that is queued already starts anew: without attempts, and due at NextAt. One that
+	// is under way by then is left alone.
+	RequeueDelivery(d wake.Delivery) error
+	// ClaimDeliveries takes due deliveries, earliest first. It raises each one's Claim and makes it due again at the lease
+	// unless it is finished or retried before. Deliveries of suspended webhooks are not due.
+	ClaimDeliveries(q ClaimQuery) ([]wake.Delivery, error)
 	// RetryDelivery stores the delivery's attempts, next time and error, and ends its claim; FinishDelivery removes it. Both
 	// report whether they did: they change nothing when it is no longer there or was claimed again since.
 	RetryDelivery(d wake.Delivery) (bool, error)
 	FinishDelivery(d wake.Delivery) (bool, error)
+	// TrimDeliveries drops the lowest places of what is queued for a webhook, until most are left, and returns how many. When it
+	// drops any it queues a gap notice at the log's head, due at once, in place of an earlier one that is not under way.
+	TrimDeliveries(webhook string, most int) (dropped int, err error)
 
 	// PutPublishURL creates or replaces.
 	PutPublishURL(u wake.PublishURL) error
@@ -306,7 +353,9 @@ type Tx interface {
 	PruneLog(before time.Time, limit int) (removed int, err error)
 
 	// Prune removes occurrences from before the time, with deliveries of them, and raises the horizon; subscriptions that
-	// ended before it; webhooks that expired before it, with their deliveries; and conversations without subscriptions that
-	// were not seen since. It does a step, of at most limit rows of each, and reports whether there may be more.
+	// ended before it; webhooks that expired or ended before it, with their deliveries; attempts from before it, and of more than
+	// [MostAttempts] the first; and conversations without subscriptions that were not seen since. Webhooks whose deliveries went
+	// with the log are told of the gap, as by TrimDeliveries. It does a step, of at most limit rows of each, and reports whether
+	// there may be more.
 	Prune(before time.Time, limit int) (more bool, err error)
 }

@@ -29,7 +29,7 @@ var rules = []struct{ table, what, query string }{
 	{"subscriptions", "are of another app than their conversation",
 		"SELECT count(*) FROM subscriptions AS s JOIN conversations AS c ON c.id = s.conversation WHERE s.app <> c.app"},
 	{"deliveries", "are of places that hold nothing",
-		"SELECT count(*) FROM deliveries AS d WHERE NOT EXISTS (SELECT 1 FROM occurrences AS o WHERE o.seq = d.seq)"},
+		"SELECT count(*) FROM deliveries AS d WHERE kind = '' AND NOT EXISTS (SELECT 1 FROM occurrences AS o WHERE o.seq = d.seq)"},
 	{"webhooks", "are due without a delivery, or the other way round",
 		"SELECT count(*) FROM webhooks AS w WHERE (due_at IS NULL) = EXISTS (SELECT 1 FROM deliveries WHERE webhook = w.id)"},
 	// Which one's depends on the claims there were: see RefreshClaimed.

@@ -114,31 +114,45 @@ func subscriptionRow(s wake.Subscription) (queries.PutSubscriptionParams, error)
 func toWebhook(r queries.Webhook) (wake.Webhook, error) {
 	filter, err := decodeFilter(r.Filter)
 	return wake.Webhook{
-		ID: r.ID, App: r.App, Principal: r.Principal, User: r.UserID, URL: r.Url, Event: r.Event, Arguments: r.Arguments,
+		ID: r.ID, App: r.App, Principal: r.Principal, User: r.UserID, URL: r.Url, Host: r.Host, Event: r.Event, Arguments: r.Arguments,
 		Topic: string(r.Topic), Filter: filter, Dialect: r.Dialect, From: wake.Seq(r.FromSeq),
 		CreatedAt: fromMicros(r.CreatedAt), ExpiresAt: fromMicros(r.ExpiresAt),
-		Secret: r.Secret, Former: r.Former, FormerUntil: fromMicros(r.FormerUntil),
-		LastDeliveryAt: fromMicros(r.LastDeliveryAt), LastError: r.LastError,
-		FailedSince: fromMicros(r.FailedSince), Suspended: r.Suspended,
+		Secret: r.Secret, Former: r.Former, FormerUntil: fromMicros(r.FormerUntil), VerifiedAt: fromMicros(r.VerifiedAt),
+		Suspended: r.Suspended, SuspendedAt: fromMicros(r.SuspendedAt), EndedAt: fromMicros(r.EndedAt), EndReason: r.EndReason,
 	}, err
 }
 
 func webhookRow(w wake.Webhook) (queries.PutWebhookParams, error) {
 	filter, err := encodeFilter(w.Filter)
 	return queries.PutWebhookParams{
-		ID: w.ID, App: w.App, Principal: w.Principal, UserID: w.User, Url: w.URL, Event: w.Event, Arguments: blob(w.Arguments),
+		ID: w.ID, App: w.App, Principal: w.Principal, UserID: w.User, Url: w.URL, Host: w.Host, Event: w.Event, Arguments: blob(w.Arguments),
 		Topic: []byte(w.Topic), Filter: filter, Dialect: w.Dialect, FromSeq: int64(w.From),
 		CreatedAt: micros(w.CreatedAt), ExpiresAt: micros(w.ExpiresAt),
-		Secret: blob(w.Secret), Former: blob(w.Former), FormerUntil: micros(w.FormerUntil),
-		LastDeliveryAt: micros(w.LastDeliveryAt), LastError: w.LastError,
-		FailedSince: micros(w.FailedSince), Suspended: w.Suspended,
+		Secret: blob(w.Secret), Former: blob(w.Former), FormerUntil: micros(w.FormerUntil), VerifiedAt: micros(w.VerifiedAt),
+		Suspended: w.Suspended, SuspendedAt: micros(w.SuspendedAt), EndedAt: micros(w.EndedAt), EndReason: w.EndReason,
 	}, err
 }
 
 func toDelivery(r queries.Delivery) wake.Delivery {
 	return wake.Delivery{
-		Webhook: r.Webhook, Seq: wake.Seq(r.Seq), Attempts: int(r.Attempts), NextAt: fromMicros(r.NextAt), Error: r.Error,
-		Claim: r.Claim,
+		Webhook: r.Webhook, Seq: wake.Seq(r.Seq), Kind: wake.DeliveryKind(r.Kind), Attempts: int(r.Attempts),
+		NextAt: fromMicros(r.NextAt), Error: r.Error, Claim: r.Claim, Watermark: wake.Seq(r.Watermark.Int64),
+	}
+}
+
+func toHealth(r queries.Health) wake.Health {
+	return wake.Health{
+		Webhook: r.Webhook, LastDeliveryAt: fromMicros(r.LastDeliveryAt), LastError: r.LastError,
+		FailedSince: fromMicros(r.FailedSince), ThrottledUntil: fromMicros(r.ThrottledUntil),
+		WindowAt: fromMicros(r.WindowAt), Attempts: int(r.Attempts), Failures: int(r.Failures),
+	}
+}
+
+func toAttempt(r queries.Attempt) wake.Attempt {
+	return wake.Attempt{
+		N: r.N, Webhook: r.Webhook, Seq: wake.Seq(r.Seq), Kind: wake.DeliveryKind(r.Kind), Number: int(r.Number),
+		At: fromMicros(r.At), Took: time.Duration(r.Took) * time.Microsecond, Status: int(r.Status), Reason: r.Reason,
+		Outcome: r.Outcome, NextAt: fromMicros(r.NextAt),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rouse-dev/rouse/internal/store"
 	"github.com/rouse-dev/rouse/internal/store/postgres/internal/queries"
 )
 
@@ -13,7 +14,7 @@ type pruneCursor struct{ seenAt, n int64 }
 
 func (t *tx) Prune(before time.Time, limit int) (more bool, err error) {
 	steps := []func(before int64, limit int) (bool, error){
-		t.pruneLog, t.pruneSubscriptions, t.pruneWebhooks, t.pruneConversations,
+		t.pruneLog, t.pruneSubscriptions, t.pruneWebhooks, t.pruneEndedWebhooks, t.pruneAttempts, t.pruneConversations,
 	}
 	for _, step := range steps {
 		left, err := step(micros(before), max(limit, 1))
@@ -55,7 +56,16 @@ func (t *tx) pruneOccurrences(before int64, limit int) (removed int, more bool, 
 		return 0, false, nil
 	}
 	t.state.Horizon = max(t.state.Horizon, gone[len(gone)-1].seq)
-	return len(gone), len(oldest) == limit, t.removeOccurrences(gone)
+	missing, err := t.removeOccurrences(gone)
+	if err != nil {
+		return 0, false, err
+	}
+	for _, id := range missing {
+		if err := t.queueGap(id); err != nil {
+			return 0, false, err
+		}
+	}
+	return len(gone), len(oldest) == limit, nil
 }
 
 func (t *tx) pruneSubscriptions(before int64, limit int) (more bool, err error) {
@@ -86,6 +96,41 @@ func (t *tx) pruneWebhooks(before int64, limit int) (more bool, err error) {
 		}
 	}
 	return len(queued) == limit || len(idle) == limit, nil
+}
+
+func (t *tx) pruneEndedWebhooks(before int64, limit int) (more bool, err error) {
+	ended, err := t.q.WebhooksEndedBefore(background, queries.WebhooksEndedBeforeParams{Before: before, Max: most(limit)})
+	if err != nil {
+		return false, t.fault(err)
+	}
+	for _, id := range ended {
+		if _, err := t.DeleteWebhook(id); err != nil {
+			return false, err
+		}
+	}
+	return len(ended) == limit, nil
+}
+
+// pruneAttempts looks at the first attempts only, and removes them up to the last that is old or one too many.
+func (t *tx) pruneAttempts(before int64, limit int) (more bool, err error) {
+	oldest, err := t.q.OldestAttempts(background, most(limit))
+	if err != nil || len(oldest) == 0 {
+		return false, t.fault(err)
+	}
+	last, err := t.q.LastAttempt(background)
+	if err != nil {
+		return false, t.fault(err)
+	}
+	through := int64(0)
+	for _, row := range oldest {
+		if row.At < before || row.N <= last-store.MostAttempts {
+			through = row.N
+		}
+	}
+	if through == 0 {
+		return false, nil
+	}
+	return through == oldest[len(oldest)-1].N && len(oldest) == limit, t.changed(t.q.DeleteAttemptsThrough(background, through))
 }
 
 func (t *tx) pruneConversations(before int64, limit int) (more bool, err error) {

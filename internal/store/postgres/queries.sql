@@ -338,73 +338,131 @@ DELETE FROM publish_urls WHERE n IN
 SELECT * FROM webhooks WHERE id = @id;
 
 -- name: WebhooksTo :many
-SELECT * FROM webhooks WHERE app = @app AND topic = ANY(@topics::bytea[]) ORDER BY n;
+SELECT * FROM webhooks WHERE app = @app AND topic = ANY(@topics::bytea[]) AND ended_at = 0 ORDER BY n;
 
 -- name: WebhooksOfUser :many
-SELECT * FROM webhooks WHERE app = @app AND user_id = @user_id ORDER BY n;
+SELECT * FROM webhooks WHERE app = @app AND user_id = @user_id AND ended_at = 0 ORDER BY n;
 
 -- name: WebhooksOfEvent :many
-SELECT * FROM webhooks WHERE app = @app AND event = @event ORDER BY n;
+SELECT * FROM webhooks WHERE app = @app AND event = @event AND ended_at = 0 ORDER BY n;
 
 -- name: WebhooksOfApp :many
-SELECT * FROM webhooks WHERE app = @app ORDER BY n;
+SELECT * FROM webhooks WHERE app = @app AND ended_at = 0 ORDER BY n;
+
+-- name: VerifiedAt :one
+SELECT coalesce(max(verified_at), 0)::bigint FROM webhooks WHERE app = @app AND principal = @principal AND url = @url;
 
 -- name: PutWebhook :exec
-INSERT INTO webhooks (id, app, principal, user_id, url, event, arguments, topic, filter, dialect, from_seq, created_at, expires_at,
-    secret, former, former_until, last_delivery_at, last_error, failed_since, suspended)
-VALUES (@id, @app, @principal, @user_id, @url, @event, @arguments, @topic, @filter, @dialect, @from_seq, @created_at, @expires_at,
-    @secret, @former, @former_until, @last_delivery_at, @last_error, @failed_since, @suspended)
+INSERT INTO webhooks (id, app, principal, user_id, url, host, event, arguments, topic, filter, dialect, from_seq, created_at, expires_at,
+    secret, former, former_until, verified_at, suspended, suspended_at, ended_at, end_reason)
+VALUES (@id, @app, @principal, @user_id, @url, @host, @event, @arguments, @topic, @filter, @dialect, @from_seq, @created_at, @expires_at,
+    @secret, @former, @former_until, @verified_at, @suspended, @suspended_at, @ended_at, @end_reason)
 ON CONFLICT (id) DO UPDATE SET app = excluded.app, principal = excluded.principal, user_id = excluded.user_id, url = excluded.url,
-    event = excluded.event, arguments = excluded.arguments, topic = excluded.topic, filter = excluded.filter,
+    host = excluded.host, event = excluded.event, arguments = excluded.arguments, topic = excluded.topic, filter = excluded.filter,
     dialect = excluded.dialect, from_seq = excluded.from_seq, created_at = excluded.created_at, expires_at = excluded.expires_at,
-    secret = excluded.secret, former = excluded.former, former_until = excluded.former_until,
-    last_delivery_at = excluded.last_delivery_at, last_error = excluded.last_error, failed_since = excluded.failed_since,
-    suspended = excluded.suspended;
+    secret = excluded.secret, former = excluded.former, former_until = excluded.former_until, verified_at = excluded.verified_at,
+    suspended = excluded.suspended, suspended_at = excluded.suspended_at, ended_at = excluded.ended_at, end_reason = excluded.end_reason;
+
+-- name: WebhookEnded :one
+SELECT EXISTS (SELECT 1 FROM webhooks WHERE id = @id AND ended_at <> 0);
+
+-- name: EndWebhook :one
+UPDATE webhooks SET ended_at = @ended_at, end_reason = @end_reason, suspended = false, suspended_at = 0
+WHERE id = @id AND ended_at = 0 RETURNING app, topic;
 
 -- name: DeleteWebhook :one
 DELETE FROM webhooks WHERE id = @id RETURNING app, topic;
 
 -- name: IdleWebhooksExpiredBefore :many
-SELECT id FROM webhooks WHERE expires_at < @before AND due_at IS NULL ORDER BY expires_at LIMIT @max;
+SELECT id FROM webhooks WHERE expires_at <> 0 AND expires_at < @before AND due_at IS NULL ORDER BY expires_at LIMIT @max;
+
+-- name: WebhooksEndedBefore :many
+SELECT id FROM webhooks WHERE ended_at <> 0 AND ended_at < @before ORDER BY ended_at LIMIT @max;
 
 -- name: DeleteDeliveriesExpiredBefore :many
-DELETE FROM deliveries WHERE (webhook, seq) IN (
-    SELECT d.webhook, d.seq FROM webhooks AS w JOIN deliveries AS d ON d.webhook = w.id WHERE w.expires_at < @before LIMIT @max
+DELETE FROM deliveries WHERE (webhook, seq, kind) IN (
+    SELECT d.webhook, d.seq, d.kind FROM webhooks AS w JOIN deliveries AS d ON d.webhook = w.id
+    WHERE w.expires_at <> 0 AND w.expires_at < @before LIMIT @max
 ) RETURNING webhook;
 
+-- name: Health :one
+SELECT * FROM health WHERE webhook = @webhook;
+
+-- name: PutHealth :execrows
+INSERT INTO health (webhook, last_delivery_at, last_error, failed_since, throttled_until, window_at, attempts, failures)
+SELECT w.id, @last_delivery_at, @last_error, @failed_since, @throttled_until, @window_at, @attempts, @failures
+FROM webhooks AS w WHERE w.id = @webhook
+ON CONFLICT (webhook) DO UPDATE SET last_delivery_at = excluded.last_delivery_at, last_error = excluded.last_error,
+    failed_since = excluded.failed_since, throttled_until = excluded.throttled_until, window_at = excluded.window_at,
+    attempts = excluded.attempts, failures = excluded.failures;
+
+-- name: DeleteHealth :exec
+DELETE FROM health WHERE webhook = @webhook;
+
+-- name: RecordAttempt :execrows
+INSERT INTO attempts (app, webhook, seq, kind, number, at, took, status, reason, outcome, next_at)
+SELECT w.app, w.id, @seq, @kind, @number, @at, @took, @status, @reason, @outcome, @next_at FROM webhooks AS w WHERE w.id = @webhook;
+
+-- name: AttemptsOfApp :many
+SELECT * FROM attempts WHERE app = @app AND n < @before AND at >= @since AND at < @until ORDER BY n DESC LIMIT @max;
+
+-- name: FailuresOfApp :many
+SELECT * FROM attempts WHERE app = @app AND n < @before AND at >= @since AND at < @until AND outcome <> 'delivered' ORDER BY n DESC LIMIT @max;
+
+-- name: AttemptsOfWebhook :many
+SELECT * FROM attempts WHERE webhook = @webhook AND app = @app AND n < @before AND at >= @since AND at < @until
+    AND (outcome <> 'delivered' OR NOT @failed::boolean) ORDER BY n DESC LIMIT @max;
+
+-- name: OldestAttempts :many
+SELECT n, at FROM attempts ORDER BY n LIMIT @max;
+
+-- name: LastAttempt :one
+SELECT coalesce(max(n), 0)::bigint FROM attempts;
+
+-- name: DeleteAttemptsThrough :exec
+DELETE FROM attempts WHERE n <= @n;
+
 -- name: NextDue :one
-SELECT due_at FROM webhooks WHERE NOT suspended AND due_at IS NOT NULL ORDER BY due_at LIMIT 1;
+SELECT due_at FROM webhooks WHERE NOT suspended AND due_at IS NOT NULL AND host <> ALL(@except_hosts::text[]) ORDER BY due_at LIMIT 1;
 
 -- The webhooks that are due first, as many as deliveries are wanted: a delivery among the earliest is one of theirs. So it
 -- costs no more when a webhook has a long queue, or many are waiting for a retry.
 -- name: DueWebhooks :many
-SELECT id FROM webhooks WHERE NOT suspended AND due_at IS NOT NULL AND due_at <= @now ORDER BY due_at, n LIMIT @max;
+SELECT id FROM webhooks WHERE NOT suspended AND due_at IS NOT NULL AND due_at <= @now AND host <> ALL(@except_hosts::text[])
+ORDER BY due_at, n LIMIT @max;
 
 -- name: LeasedDeliveries :many
 SELECT webhook, count(*) AS leased FROM deliveries WHERE webhook = ANY(@webhooks::text[]) AND leased AND next_at > @now GROUP BY webhook;
 
 -- Of these webhooks what is due, as many of each as there is room for.
 -- name: DueDeliveries :many
-SELECT due.webhook, due.seq FROM (SELECT unnest(@webhooks::text[]) AS id, unnest(@rooms::bigint[]) AS room) AS hook
+SELECT due.webhook, due.seq, due.kind FROM (SELECT unnest(@webhooks::text[]) AS id, unnest(@rooms::bigint[]) AS room) AS hook
 CROSS JOIN LATERAL (
-    SELECT d.webhook, d.seq, d.next_at FROM deliveries AS d WHERE d.webhook = hook.id AND d.next_at <= @now
+    SELECT d.webhook, d.seq, d.kind, d.next_at FROM deliveries AS d WHERE d.webhook = hook.id AND d.next_at <= @now
     ORDER BY d.next_at, d.seq LIMIT hook.room
 ) AS due ORDER BY due.next_at, due.seq LIMIT @max;
 
+-- The first claim of an occurrence's delivery sets its watermark.
 -- name: ClaimDeliveries :many
-UPDATE deliveries SET next_at = @lease, leased = true, claim = claim + 1
-FROM (SELECT unnest(@webhooks::text[]) AS webhook, unnest(@seqs::bigint[]) AS seq) AS due
-WHERE deliveries.webhook = due.webhook AND deliveries.seq = due.seq RETURNING deliveries.webhook, deliveries.seq, deliveries.attempts, deliveries.next_at, deliveries.error, deliveries.claim, deliveries.leased;
+UPDATE deliveries SET next_at = @lease, leased = true, claim = claim + 1, watermark = CASE WHEN deliveries.kind = '' THEN coalesce(
+    deliveries.watermark,
+    (SELECT d.seq - 1 FROM deliveries AS d WHERE d.webhook = deliveries.webhook AND d.seq < deliveries.seq AND d.kind = ''
+        ORDER BY d.seq LIMIT 1),
+    deliveries.seq) END
+FROM (SELECT unnest(@webhooks::text[]) AS webhook, unnest(@seqs::bigint[]) AS seq, unnest(@kinds::text[]) AS kind) AS due
+WHERE deliveries.webhook = due.webhook AND deliveries.seq = due.seq AND deliveries.kind = due.kind
+RETURNING deliveries.*;
 
 -- name: QueueDelivery :one
 WITH hook AS (SELECT webhooks.id FROM webhooks WHERE webhooks.id = @webhook),
 queued AS (
-    INSERT INTO deliveries (webhook, seq, attempts, next_at, error)
-    SELECT hook.id, @seq, @attempts, @next_at, @error FROM hook ON CONFLICT DO NOTHING RETURNING webhook
+    INSERT INTO deliveries (webhook, seq, kind, attempts, next_at, error)
+    SELECT hook.id, @seq, @kind, @attempts, @next_at, @error FROM hook ON CONFLICT DO NOTHING RETURNING webhook, kind
 ),
 owed_too AS (
     INSERT INTO owed (seq, holder, conversation)
-    SELECT @seq, queued.webhook, '' FROM queued WHERE EXISTS (SELECT 1 FROM owed AS o WHERE o.seq = @seq) ON CONFLICT DO NOTHING
+    SELECT @seq, queued.webhook, '' FROM queued
+    WHERE queued.kind = '' AND EXISTS (SELECT 1 FROM owed AS o WHERE o.seq = @seq) ON CONFLICT DO NOTHING
 ),
 hastened AS (
     UPDATE webhooks SET due_at = @next_at FROM queued
@@ -412,29 +470,63 @@ hastened AS (
 )
 SELECT EXISTS (SELECT 1 FROM hook) AS there, EXISTS (SELECT 1 FROM queued) AS queued;
 
+-- name: RestartDelivery :execrows
+UPDATE deliveries SET attempts = 0, next_at = @next_at, error = '', leased = false, watermark = NULL
+WHERE webhook = @webhook AND seq = @seq AND kind = @kind AND (NOT leased OR next_at <= @next_at);
+
+-- name: LowestQueued :one
+SELECT seq FROM deliveries WHERE webhook = @webhook AND kind = '' ORDER BY seq LIMIT 1;
+
+-- name: CountQueued :one
+SELECT count(*) FROM deliveries WHERE webhook = @webhook AND kind = '';
+
+-- name: Overfull :many
+SELECT webhook FROM deliveries WHERE kind = '' GROUP BY webhook HAVING count(*) > @most::bigint LIMIT @max;
+
+-- What is fleeting there the webhook is owed no more; these places are returned as released.
+-- name: DropLowest :one
+WITH dropped AS (
+    DELETE FROM deliveries WHERE deliveries.webhook = @webhook AND deliveries.kind = '' AND deliveries.seq IN
+        (SELECT d.seq FROM deliveries AS d WHERE d.webhook = @webhook AND d.kind = '' ORDER BY d.seq LIMIT @max::bigint)
+    RETURNING deliveries.webhook, deliveries.seq
+),
+released AS (DELETE FROM owed USING dropped WHERE owed.seq = dropped.seq AND owed.holder = dropped.webhook RETURNING owed.seq)
+SELECT (SELECT count(*) FROM dropped) AS dropped, coalesce((SELECT array_agg(released.seq) FROM released), '{}')::bigint[] AS released;
+
+-- name: DropDeliveries :exec
+DELETE FROM deliveries WHERE webhook = @webhook;
+
+-- name: DropIdleGaps :exec
+DELETE FROM deliveries WHERE webhook = @webhook AND kind = 'gap' AND NOT leased;
+
 -- name: RetryDelivery :execrows
 WITH retried AS (
     UPDATE deliveries SET attempts = @attempts, next_at = @next_at, error = @error, leased = false
-    WHERE deliveries.webhook = @webhook AND deliveries.seq = @seq AND deliveries.claim = @claim RETURNING webhook
+    WHERE deliveries.webhook = @webhook AND deliveries.seq = @seq AND deliveries.kind = @kind AND deliveries.claim = @claim
+    RETURNING webhook
 )
 UPDATE webhooks SET due_at = least(@next_at,
-    (SELECT min(d.next_at) FROM deliveries AS d WHERE d.webhook = webhooks.id AND d.seq <> @seq))
+    (SELECT min(d.next_at) FROM deliveries AS d WHERE d.webhook = webhooks.id AND (d.seq <> @seq OR d.kind <> @kind)))
 FROM retried WHERE webhooks.id = retried.webhook;
 
 -- name: FinishDelivery :one
 WITH finished AS (
-    DELETE FROM deliveries WHERE deliveries.webhook = @webhook AND deliveries.seq = @seq AND deliveries.claim = @claim
-    RETURNING webhook
+    DELETE FROM deliveries
+    WHERE deliveries.webhook = @webhook AND deliveries.seq = @seq AND deliveries.kind = @kind AND deliveries.claim = @claim
+    RETURNING webhook, kind
 ),
 refreshed AS (
-    UPDATE webhooks SET due_at = (SELECT min(d.next_at) FROM deliveries AS d WHERE d.webhook = webhooks.id AND d.seq <> @seq)
+    UPDATE webhooks SET due_at =
+        (SELECT min(d.next_at) FROM deliveries AS d WHERE d.webhook = webhooks.id AND (d.seq <> @seq OR d.kind <> @kind))
     FROM finished WHERE webhooks.id = finished.webhook
 ),
-released AS (DELETE FROM owed USING finished WHERE owed.seq = @seq AND owed.holder = finished.webhook RETURNING owed.seq)
+released AS (
+    DELETE FROM owed USING finished WHERE owed.seq = @seq AND owed.holder = finished.webhook AND finished.kind = '' RETURNING owed.seq
+)
 SELECT EXISTS (SELECT 1 FROM finished) AS finished, EXISTS (SELECT 1 FROM released) AS released;
 
 -- name: DeleteDeliveriesOf :many
-DELETE FROM deliveries WHERE seq = ANY(@seqs::bigint[]) RETURNING webhook;
+DELETE FROM deliveries WHERE seq = ANY(@seqs::bigint[]) AND kind = '' RETURNING webhook;
 
 -- A webhook that has as many deliveries leased as it may is due when the first of the leases lapses.
 -- name: RefreshClaimed :exec
@@ -512,6 +604,8 @@ SELECT (log.bytes
     + pg_total_relation_size('subscriptions'::regclass)
     + pg_total_relation_size('webhooks'::regclass)
     + pg_total_relation_size('deliveries'::regclass)
+    + pg_total_relation_size('health'::regclass)
+    + pg_total_relation_size('attempts'::regclass)
     + pg_total_relation_size('spent'::regclass)
     + pg_total_relation_size('owed'::regclass)
     + pg_total_relation_size('publish_urls'::regclass)

@@ -167,14 +167,6 @@ func (r *reader) WebhooksOfApp(app string) ([]wake.Webhook, error) {
 	return convert(rows, r.fault(err), toWebhook)
 }
 
-func (r *reader) NextDelivery() (time.Time, error) {
-	due, err := r.q.NextDue(background)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return time.Time{}, nil
-	}
-	return fromMicros(due.Int64), r.fault(err)
-}
-
 func (r *reader) Log() (store.Log, error) {
 	return store.Log{Epoch: r.state.Epoch, Head: wake.Seq(r.state.Head), Horizon: wake.Seq(r.state.Horizon)}, nil
 }

@@ -135,7 +135,8 @@ func (f *forgetting) occurrences() error {
 		gone[i] = placed{row.Seq, f.app, splitTopics(row.Topics)}
 	}
 	f.removed(len(gone))
-	return f.removeOccurrences(gone)
+	_, err = f.removeOccurrences(gone)
+	return err
 }
 
 // privateTopics removes what lies on the user's own topics.
@@ -189,7 +190,8 @@ func (f *forgetting) topics(from, to string) error {
 		}
 	}
 	f.removed(len(rows))
-	return f.removeOccurrences(gone)
+	_, err = f.removeOccurrences(gone)
+	return err
 }
 
 func (f *forgetting) publishURLs() error {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -164,10 +165,11 @@ type placed struct {
 	topics []string
 }
 
-// removeOccurrences removes occurrences, with what was to be done with them and what anybody is owed of them. None is pending.
-func (t *tx) removeOccurrences(gone []placed) error {
+// removeOccurrences removes occurrences, with what was to be done with them and what anybody is owed of them. None is
+// pending. It returns the webhooks that were to have any, each once.
+func (t *tx) removeOccurrences(gone []placed) (webhooks []string, err error) {
 	if len(gone) == 0 {
-		return nil
+		return nil, nil
 	}
 	t.w.keys.distrust()
 	var seqs []int64
@@ -178,22 +180,24 @@ func (t *tx) removeOccurrences(gone []placed) error {
 			places.Apps, places.Topics, places.Seqs = append(places.Apps, p.app), append(places.Topics, []byte(topic)), append(places.Seqs, p.seq)
 		}
 	}
-	hooks, err := t.q.DeleteDeliveriesOf(background, seqs)
+	webhooks, err = t.q.DeleteDeliveriesOf(background, seqs)
 	if err := t.changed(err); err != nil {
-		return err
+		return nil, err
 	}
-	if err := t.refresh(hooks); err != nil {
-		return err
+	slices.Sort(webhooks)
+	webhooks = slices.Compact(webhooks)
+	if err := t.refresh(webhooks); err != nil {
+		return nil, err
 	}
 	if err := t.changed(t.q.ReleasePlaces(background, seqs)); err != nil {
-		return err
+		return nil, err
 	}
 	removed, err := t.q.DeleteOccurrences(background, seqs)
 	if err := t.changed(err); err != nil {
-		return err
+		return nil, err
 	}
 	t.state.Bytes -= removed.Bytes + removed.Gone*occurrenceBytes
-	return t.changed(t.q.DeletePlaces(background, places))
+	return webhooks, t.changed(t.q.DeletePlaces(background, places))
 }
 
 // removedAtOnce is how many occurrences of an app one statement removes.
@@ -241,5 +245,6 @@ func (t *tx) removeSomeOf(app string) (more bool, err error) {
 			gone = append(gone, placed{seq: seq, app: app})
 		}
 	}
-	return len(gone) == removedAtOnce || len(places) > 0, t.removeOccurrences(gone)
+	_, err = t.removeOccurrences(gone)
+	return len(gone) == removedAtOnce || len(places) > 0, err
 }

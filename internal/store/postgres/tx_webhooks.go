@@ -2,12 +2,10 @@ package postgres
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/rouse-dev/rouse/internal/store"
 	"github.com/rouse-dev/rouse/internal/store/postgres/internal/queries"
 	"github.com/rouse-dev/rouse/internal/store/topiccache"
 	"github.com/rouse-dev/rouse/internal/wake"
@@ -35,10 +33,54 @@ func (t *tx) PutWebhook(w wake.Webhook) error {
 	if err != nil {
 		return err
 	}
+	if w.EndedAt.IsZero() {
+		if err := t.beginAnew(w.ID); err != nil {
+			return err
+		}
+	}
 	t.w.outdates = true
 	t.w.cache.webhooks.ForgetRow(w.ID)
 	t.w.cache.webhooks.Forget(topicKey{w.App, w.Topic})
 	return t.changed(t.q.PutWebhook(background, row))
+}
+
+// beginAnew drops what a webhook that has ended left behind.
+func (t *tx) beginAnew(id string) error {
+	ended, err := t.q.WebhookEnded(background, id)
+	if err != nil || !ended {
+		return t.fault(err)
+	}
+	if err := t.dropDeliveries(id); err != nil {
+		return err
+	}
+	return t.changed(t.q.DeleteHealth(background, id))
+}
+
+// dropDeliveries empties a webhook's queue.
+func (t *tx) dropDeliveries(id string) error {
+	if err := t.changed(t.q.DropDeliveries(background, id)); err != nil {
+		return err
+	}
+	if err := t.releaseHolders([]string{id}); err != nil {
+		return err
+	}
+	return t.refresh([]string{id})
+}
+
+func (t *tx) EndWebhook(id, reason string, at time.Time) (bool, error) {
+	ended, err := t.q.EndWebhook(background, queries.EndWebhookParams{ID: id, EndedAt: micros(at), EndReason: reason})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	if err := t.changed(err); err != nil {
+		return false, err
+	}
+	t.w.outdates = true
+	t.w.cache.webhooks.Forget(topicKey{ended.App, string(ended.Topic)})
+	if err := t.dropDeliveries(id); err != nil {
+		return false, err
+	}
+	return true, t.QueueDelivery(wake.Delivery{Webhook: id, Seq: wake.Seq(t.state.Head), Kind: wake.DeliveryTerminated, NextAt: at})
 }
 
 func (t *tx) DeleteWebhook(id string) (bool, error) {
@@ -54,95 +96,18 @@ func (t *tx) DeleteWebhook(id string) (bool, error) {
 	return true, t.releaseHolders([]string{id})
 }
 
-func (t *tx) QueueDelivery(d wake.Delivery) error {
-	row, err := t.q.QueueDelivery(background, queries.QueueDeliveryParams{
-		Webhook: d.Webhook, Seq: int64(d.Seq), Attempts: int64(d.Attempts), NextAt: micros(d.NextAt), Error: d.Error,
-	})
-	switch {
-	case err != nil:
-		return t.fault(err)
-	case !row.There:
-		return store.ErrNotFound
-	case row.Queued:
-		t.note()
-	}
-	return nil
-}
-
-func (t *tx) ClaimDeliveries(now, lease time.Time, limit, perWebhook int) ([]wake.Delivery, error) {
-	webhooks, err := t.q.DueWebhooks(background, queries.DueWebhooksParams{Now: someInt(micros(now)), Max: most(limit)})
-	if err != nil || len(webhooks) == 0 {
-		return nil, t.fault(err)
-	}
-	rooms, err := t.rooms(webhooks, now, perWebhook)
-	if err != nil {
-		return nil, err
-	}
-	due, err := t.q.DueDeliveries(background, queries.DueDeliveriesParams{
-		Webhooks: webhooks, Rooms: rooms, Now: micros(now), Max: most(limit),
-	})
-	if err != nil {
-		return nil, t.fault(err)
-	}
-	claim := queries.ClaimDeliveriesParams{Lease: micros(lease)}
-	order := map[queries.DueDeliveriesRow]int{}
-	for i, d := range due {
-		claim.Webhooks, claim.Seqs = append(claim.Webhooks, d.Webhook), append(claim.Seqs, d.Seq)
-		order[d] = i
-	}
-	rows, err := t.q.ClaimDeliveries(background, claim)
-	if err := t.changed(err); err != nil {
-		return nil, err
-	}
-	claimed := make([]wake.Delivery, len(due))
-	for _, row := range rows {
-		claimed[order[queries.DueDeliveriesRow{Webhook: row.Webhook, Seq: row.Seq}]] = toDelivery(row)
-	}
-	return claimed, t.changed(t.q.RefreshClaimed(background, queries.RefreshClaimedParams{
-		Ids: webhooks, Now: micros(now), Most: int64(most(perWebhook)),
+func (t *tx) PutHealth(h wake.Health) error {
+	_, err := t.changedRows(t.q.PutHealth(background, queries.PutHealthParams{
+		Webhook: h.Webhook, LastDeliveryAt: micros(h.LastDeliveryAt), LastError: h.LastError, FailedSince: micros(h.FailedSince),
+		ThrottledUntil: micros(h.ThrottledUntil), WindowAt: micros(h.WindowAt), Attempts: int64(h.Attempts), Failures: int64(h.Failures),
 	}))
+	return err
 }
 
-// rooms tells of each webhook how many deliveries can be claimed beside those that are.
-func (t *tx) rooms(webhooks []string, now time.Time, perWebhook int) ([]int64, error) {
-	rows, err := t.q.LeasedDeliveries(background, queries.LeasedDeliveriesParams{Webhooks: webhooks, Now: micros(now)})
-	if err != nil {
-		return nil, t.fault(err)
-	}
-	leased := map[string]int64{}
-	for _, row := range rows {
-		leased[row.Webhook] = row.Leased
-	}
-	rooms := make([]int64, len(webhooks))
-	for i, id := range webhooks {
-		rooms[i] = max(0, int64(most(perWebhook))-leased[id])
-	}
-	return rooms, nil
-}
-
-// refresh sets when these webhooks' next deliveries are due. It may change the order of the list.
-func (t *tx) refresh(webhooks []string) error {
-	if len(webhooks) == 0 {
-		return nil
-	}
-	slices.Sort(webhooks)
-	return t.changed(t.q.RefreshWebhooks(background, slices.Compact(webhooks)))
-}
-
-func (t *tx) RetryDelivery(d wake.Delivery) (bool, error) {
-	return t.changedRows(t.q.RetryDelivery(background, queries.RetryDeliveryParams{
-		Webhook: d.Webhook, Seq: int64(d.Seq), Claim: d.Claim, Attempts: int64(d.Attempts), NextAt: someInt(micros(d.NextAt)), Error: d.Error,
+func (t *tx) RecordAttempt(a wake.Attempt) error {
+	_, err := t.changedRows(t.q.RecordAttempt(background, queries.RecordAttemptParams{
+		Webhook: a.Webhook, Seq: int64(a.Seq), Kind: string(a.Kind), Number: int64(a.Number), At: micros(a.At),
+		Took: a.Took.Microseconds(), Status: int64(a.Status), Reason: a.Reason, Outcome: a.Outcome, NextAt: micros(a.NextAt),
 	}))
-}
-
-func (t *tx) FinishDelivery(d wake.Delivery) (bool, error) {
-	row, err := t.q.FinishDelivery(background, queries.FinishDeliveryParams{Webhook: d.Webhook, Seq: int64(d.Seq), Claim: d.Claim})
-	if err != nil || !row.Finished {
-		return false, t.fault(err)
-	}
-	t.note()
-	if row.Released {
-		return true, t.erase([]int64{int64(d.Seq)})
-	}
-	return true, nil
+	return err
 }

@@ -33,7 +33,7 @@ var rules = []struct{ table, what, query string }{
 	{"subscriptions", "are of another app than their conversation",
 		"SELECT count(*) FROM subscriptions JOIN conversations ON conversations.id = conversation WHERE subscriptions.app <> conversations.app"},
 	{"deliveries", "are of places that hold nothing",
-		"SELECT count(*) FROM deliveries WHERE seq NOT IN (SELECT seq FROM occurrences)"},
+		"SELECT count(*) FROM deliveries WHERE kind = '' AND seq NOT IN (SELECT seq FROM occurrences)"},
 	{"webhooks", "are due without a delivery, or the other way round",
 		"SELECT count(*) FROM webhooks WHERE (due_at IS NULL) = EXISTS (SELECT 1 FROM deliveries WHERE webhook = webhooks.id)"},
 	// Which one's depends on the claims there were: see RefreshClaimed.

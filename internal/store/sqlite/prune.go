@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rouse-dev/rouse/internal/store"
 	"github.com/rouse-dev/rouse/internal/store/sqlite/internal/queries"
 )
 
@@ -13,7 +14,7 @@ type pruneCursor struct{ seenAt, n int64 }
 
 func (t *tx) Prune(before time.Time, limit int) (more bool, err error) {
 	steps := []func(before int64, limit int) (bool, error){
-		t.pruneLog, t.pruneSubscriptions, t.pruneWebhooks, t.pruneConversations,
+		t.pruneLog, t.pruneSubscriptions, t.pruneWebhooks, t.pruneEndedWebhooks, t.pruneAttempts, t.pruneConversations,
 	}
 	for _, step := range steps {
 		left, err := step(micros(before), max(limit, 1))
@@ -50,13 +51,17 @@ func (t *tx) pruneOccurrences(before int64, limit int) (removed int, more bool, 
 	if err := t.settle(); err != nil {
 		return 0, false, err
 	}
-	topics := map[topicKey]bool{}
+	topics, missing := map[topicKey]bool{}, map[string]bool{}
 	for _, row := range old {
 		if err := t.changed(t.q.DeleteOccurrence(background, row.Seq)); err != nil {
 			return 0, false, err
 		}
-		if err := t.dropDeliveries(row.Seq); err != nil {
+		webhooks, err := t.dropDeliveriesOf(row.Seq)
+		if err != nil {
 			return 0, false, err
+		}
+		for _, id := range webhooks {
+			missing[id] = true
 		}
 		for _, topic := range splitTopics(row.Topics) {
 			topics[topicKey{row.App, topic}] = true
@@ -70,25 +75,22 @@ func (t *tx) pruneOccurrences(before int64, limit int) (removed int, more bool, 
 		}
 	}
 	t.state.Horizon = max(t.state.Horizon, horizon)
+	for id := range missing {
+		if err := t.queueGap(id); err != nil {
+			return 0, false, err
+		}
+	}
 	return len(old), full, nil
 }
 
-// dropDeliveries removes the deliveries of an occurrence that is removed, and what anybody is owed of it: there is nothing
-// left to send.
-func (t *tx) dropDeliveries(seq int64) error {
+// dropDeliveriesOf removes the deliveries of an occurrence that is removed, and what anybody is owed of it: there is nothing
+// left to send. It returns the webhooks that were to have it.
+func (t *tx) dropDeliveriesOf(seq int64) ([]string, error) {
 	if _, err := t.changedRows(t.q.ReleasePlace(background, seq)); err != nil {
-		return err
+		return nil, err
 	}
 	webhooks, err := t.q.DeleteDeliveriesOf(background, seq)
-	if err := t.changed(err); err != nil {
-		return err
-	}
-	for _, id := range webhooks {
-		if err := t.refresh(id); err != nil {
-			return err
-		}
-	}
-	return nil
+	return webhooks, t.changed(err)
 }
 
 func (t *tx) pruneSubscriptions(before int64, limit int) (more bool, err error) {
@@ -127,6 +129,41 @@ func (t *tx) pruneWebhooks(before int64, limit int) (more bool, err error) {
 		}
 	}
 	return len(queued) == limit || len(idle) == limit, nil
+}
+
+func (t *tx) pruneEndedWebhooks(before int64, limit int) (more bool, err error) {
+	ended, err := t.q.WebhooksEndedBefore(background, queries.WebhooksEndedBeforeParams{Before: before, Max: int64(limit)})
+	if err != nil {
+		return false, t.fault(err)
+	}
+	for _, id := range ended {
+		if _, err := t.DeleteWebhook(id); err != nil {
+			return false, err
+		}
+	}
+	return len(ended) == limit, nil
+}
+
+// pruneAttempts looks at the first attempts only, and removes them up to the last that is old or one too many.
+func (t *tx) pruneAttempts(before int64, limit int) (more bool, err error) {
+	oldest, err := t.q.OldestAttempts(background, int64(limit))
+	if err != nil || len(oldest) == 0 {
+		return false, t.fault(err)
+	}
+	last, err := t.q.LastAttempt(background)
+	if err != nil {
+		return false, t.fault(err)
+	}
+	through := int64(0)
+	for _, row := range oldest {
+		if row.At < before || row.N <= last-store.MostAttempts {
+			through = row.N
+		}
+	}
+	if through == 0 {
+		return false, nil
+	}
+	return through == oldest[len(oldest)-1].N && len(oldest) == limit, t.changed(t.q.DeleteAttemptsThrough(background, through))
 }
 
 func (t *tx) pruneConversations(before int64, limit int) (more bool, err error) {

@@ -184,63 +184,143 @@ UPDATE replays SET after_seq = @after_seq WHERE subscription = @subscription AND
 SELECT * FROM webhooks WHERE id = ?;
 
 -- name: WebhooksTo :many
-SELECT * FROM webhooks WHERE app = ? AND topic = ? ORDER BY n;
+SELECT * FROM webhooks WHERE app = ? AND topic = ? AND ended_at = 0 ORDER BY n;
 
 -- name: WebhooksOfUser :many
-SELECT * FROM webhooks WHERE app = ? AND user_id = ? ORDER BY n;
+SELECT * FROM webhooks WHERE app = ? AND user_id = ? AND ended_at = 0 ORDER BY n;
 
 -- name: WebhooksOfEvent :many
-SELECT * FROM webhooks WHERE app = ? AND event = ? ORDER BY n;
+SELECT * FROM webhooks WHERE app = ? AND event = ? AND ended_at = 0 ORDER BY n;
 
 -- name: WebhooksOfApp :many
-SELECT * FROM webhooks WHERE app = ? ORDER BY n;
+SELECT * FROM webhooks WHERE app = ? AND ended_at = 0 ORDER BY n;
+
+-- name: VerifiedAt :one
+SELECT CAST(coalesce(max(verified_at), 0) AS INTEGER) FROM webhooks WHERE app = ? AND principal = ? AND url = ?;
 
 -- name: PutWebhook :exec
-INSERT INTO webhooks (id, app, principal, user_id, url, event, arguments, topic, filter, dialect, from_seq, created_at, expires_at,
-    secret, former, former_until, last_delivery_at, last_error, failed_since, suspended)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO webhooks (id, app, principal, user_id, url, host, event, arguments, topic, filter, dialect, from_seq, created_at, expires_at,
+    secret, former, former_until, verified_at, suspended, suspended_at, ended_at, end_reason)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET app = excluded.app, principal = excluded.principal, user_id = excluded.user_id, url = excluded.url,
-    event = excluded.event, arguments = excluded.arguments, topic = excluded.topic, filter = excluded.filter,
+    host = excluded.host, event = excluded.event, arguments = excluded.arguments, topic = excluded.topic, filter = excluded.filter,
     dialect = excluded.dialect, from_seq = excluded.from_seq, created_at = excluded.created_at, expires_at = excluded.expires_at,
-    secret = excluded.secret, former = excluded.former, former_until = excluded.former_until,
-    last_delivery_at = excluded.last_delivery_at, last_error = excluded.last_error, failed_since = excluded.failed_since,
-    suspended = excluded.suspended;
+    secret = excluded.secret, former = excluded.former, former_until = excluded.former_until, verified_at = excluded.verified_at,
+    suspended = excluded.suspended, suspended_at = excluded.suspended_at, ended_at = excluded.ended_at, end_reason = excluded.end_reason;
+
+-- name: WebhookEnded :one
+SELECT EXISTS (SELECT 1 FROM webhooks WHERE id = ? AND ended_at <> 0);
+
+-- name: EndWebhook :one
+UPDATE webhooks SET ended_at = ?, end_reason = ?, suspended = 0, suspended_at = 0 WHERE id = ? AND ended_at = 0 RETURNING app, topic;
 
 -- name: DeleteWebhook :one
 DELETE FROM webhooks WHERE id = ? RETURNING app, topic;
 
 -- name: IdleWebhooksExpiredBefore :many
-SELECT id FROM webhooks WHERE expires_at < @before AND due_at IS NULL ORDER BY expires_at LIMIT @max;
+SELECT id FROM webhooks WHERE expires_at <> 0 AND expires_at < @before AND due_at IS NULL ORDER BY expires_at LIMIT @max;
+
+-- name: WebhooksEndedBefore :many
+SELECT id FROM webhooks WHERE ended_at <> 0 AND ended_at < @before ORDER BY ended_at LIMIT @max;
 
 -- name: DeliveriesExpiredBefore :many
-SELECT * FROM deliveries WHERE webhook IN (SELECT id FROM webhooks WHERE expires_at < @before) LIMIT @max;
+SELECT * FROM deliveries WHERE webhook IN (SELECT id FROM webhooks WHERE expires_at <> 0 AND expires_at < @before) LIMIT @max;
+
+-- name: Health :one
+SELECT * FROM health WHERE webhook = ?;
+
+-- name: PutHealth :execrows
+INSERT INTO health (webhook, last_delivery_at, last_error, failed_since, throttled_until, window_at, attempts, failures)
+SELECT w.id, @last_delivery_at, @last_error, @failed_since, @throttled_until, @window_at, @attempts, @failures
+FROM webhooks AS w WHERE w.id = @webhook
+ON CONFLICT (webhook) DO UPDATE SET last_delivery_at = excluded.last_delivery_at, last_error = excluded.last_error,
+    failed_since = excluded.failed_since, throttled_until = excluded.throttled_until, window_at = excluded.window_at,
+    attempts = excluded.attempts, failures = excluded.failures;
+
+-- name: DeleteHealth :exec
+DELETE FROM health WHERE webhook = ?;
+
+-- name: RecordAttempt :execrows
+INSERT INTO attempts (app, webhook, seq, kind, number, at, took, status, reason, outcome, next_at)
+SELECT w.app, w.id, @seq, @kind, @number, @at, @took, @status, @reason, @outcome, @next_at FROM webhooks AS w WHERE w.id = @webhook;
+
+-- name: AttemptsOfApp :many
+SELECT * FROM attempts WHERE app = @app AND n < @before AND at >= @since AND at < @until ORDER BY n DESC LIMIT @max;
+
+-- name: FailuresOfApp :many
+SELECT * FROM attempts WHERE app = @app AND n < @before AND at >= @since AND at < @until AND outcome <> 'delivered' ORDER BY n DESC LIMIT @max;
+
+-- The plus keeps SQLite from the indexes of apps.
+-- name: AttemptsOfWebhook :many
+SELECT * FROM attempts WHERE webhook = @webhook AND +app = @app AND n < @before AND at >= @since AND at < @until
+    AND (+outcome <> 'delivered' OR NOT CAST(@failed AS INTEGER)) ORDER BY n DESC LIMIT @max;
+
+-- name: OldestAttempts :many
+SELECT n, at FROM attempts ORDER BY n LIMIT ?;
+
+-- name: LastAttempt :one
+SELECT CAST(coalesce(max(n), 0) AS INTEGER) FROM attempts;
+
+-- name: DeleteAttemptsThrough :exec
+DELETE FROM attempts WHERE n <= ?;
 
 -- name: NextDue :one
-SELECT due_at FROM webhooks WHERE suspended = 0 AND due_at IS NOT NULL ORDER BY due_at LIMIT 1;
+SELECT due_at FROM webhooks WHERE suspended = 0 AND due_at IS NOT NULL AND host NOT IN (SELECT h.value FROM json_each(@except_hosts) AS h)
+ORDER BY due_at LIMIT 1;
 
 -- name: DueWebhooks :many
-SELECT id FROM webhooks WHERE suspended = 0 AND due_at IS NOT NULL AND due_at <= @now ORDER BY due_at, n LIMIT @max;
+SELECT id FROM webhooks WHERE suspended = 0 AND due_at IS NOT NULL AND due_at <= @now
+    AND host NOT IN (SELECT h.value FROM json_each(@except_hosts) AS h) ORDER BY due_at, n LIMIT @max;
 
 -- name: DueDeliveries :many
 SELECT * FROM deliveries WHERE webhook = ? AND next_at <= @now ORDER BY next_at, seq LIMIT @max;
 
 -- name: QueueDelivery :execrows
-INSERT INTO deliveries (webhook, seq, attempts, next_at, error) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
+INSERT INTO deliveries (webhook, seq, kind, attempts, next_at, error, claim, leased) VALUES (?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT DO NOTHING;
+
+-- name: RestartDelivery :execrows
+UPDATE deliveries SET attempts = 0, next_at = @next_at, error = '', leased = 0, watermark = NULL
+WHERE webhook = @webhook AND seq = @seq AND kind = @kind AND (leased = 0 OR next_at <= @next_at);
 
 -- name: LeasedDeliveries :one
 SELECT count(*) FROM deliveries WHERE webhook = ? AND leased = 1 AND next_at > @now;
 
+-- name: LowestQueued :one
+SELECT seq FROM deliveries WHERE webhook = ? AND kind = '' ORDER BY seq LIMIT 1;
+
+-- name: CountQueued :one
+SELECT count(*) FROM deliveries WHERE webhook = ? AND kind = '';
+
+-- name: Overfull :many
+SELECT webhook FROM deliveries WHERE kind = '' GROUP BY webhook HAVING count(*) > CAST(@most AS INTEGER) LIMIT @max;
+
+-- name: DropLowest :many
+DELETE FROM deliveries WHERE deliveries.webhook = @webhook AND deliveries.kind = '' AND deliveries.seq IN
+    (SELECT d.seq FROM deliveries AS d WHERE d.webhook = @webhook AND d.kind = '' ORDER BY d.seq LIMIT @max)
+RETURNING seq;
+
+-- name: DropDeliveries :exec
+DELETE FROM deliveries WHERE webhook = ?;
+
+-- name: DropIdleGaps :exec
+DELETE FROM deliveries WHERE webhook = ? AND kind = 'gap' AND leased = 0;
+
+-- The first claim of an occurrence's delivery sets its watermark.
 -- name: ClaimDelivery :one
-UPDATE deliveries SET next_at = ?, leased = 1, claim = claim + 1 WHERE webhook = ? AND seq = ? RETURNING claim;
+UPDATE deliveries SET next_at = @next_at, leased = 1, claim = claim + 1, watermark = CASE WHEN deliveries.kind = '' THEN coalesce(
+    deliveries.watermark,
+    (SELECT d.seq - 1 FROM deliveries AS d WHERE d.webhook = @webhook AND d.seq < @seq AND d.kind = '' ORDER BY d.seq LIMIT 1),
+    deliveries.seq) END
+WHERE deliveries.webhook = @webhook AND deliveries.seq = @seq AND deliveries.kind = @kind RETURNING claim, watermark;
 
 -- name: RetryDelivery :execrows
-UPDATE deliveries SET attempts = ?, next_at = ?, error = ?, leased = 0 WHERE webhook = ? AND seq = ? AND claim = ?;
+UPDATE deliveries SET attempts = ?, next_at = ?, error = ?, leased = 0 WHERE webhook = ? AND seq = ? AND kind = ? AND claim = ?;
 
 -- name: FinishDelivery :execrows
-DELETE FROM deliveries WHERE webhook = ? AND seq = ? AND claim = ?;
+DELETE FROM deliveries WHERE webhook = ? AND seq = ? AND kind = ? AND claim = ?;
 
 -- name: DeleteDeliveriesOf :many
-DELETE FROM deliveries WHERE seq = ? RETURNING webhook;
+DELETE FROM deliveries WHERE seq = ? AND kind = '' RETURNING webhook;
 
 -- name: HastenWebhook :exec
 UPDATE webhooks SET due_at = @due_at WHERE id = @id AND (due_at IS NULL OR due_at > @due_at);
@@ -427,7 +507,7 @@ INSERT INTO topic_places (app, topic, last, earlier) VALUES (?, ?, ?, ?);
 UPDATE occurrences SET topics = ? WHERE seq = ?;
 
 -- name: DeleteDeliveriesAt :many
-DELETE FROM deliveries WHERE seq IN (SELECT place.value FROM json_each(@places) AS place) RETURNING webhook;
+DELETE FROM deliveries WHERE kind = '' AND seq IN (SELECT place.value FROM json_each(@places) AS place) RETURNING webhook;
 
 -- name: DeleteOccurrencesAt :exec
 DELETE FROM occurrences WHERE seq IN (SELECT place.value FROM json_each(@places) AS place);

@@ -228,7 +228,7 @@ func testReferences(s *suite) {
 		s.same("nothing in the log", wake.Seq(0), got[store.Log](s)(r.Log()).Head)
 		s.is("no conversation", store.ErrNotFound, fails(r.Conversation("c")))
 		s.is("no webhook", store.ErrNotFound, fails(r.Webhook("w")))
-		s.same("no delivery", time.Time{}, got[time.Time](s)(r.NextDelivery()))
+		s.same("no delivery", time.Time{}, got[time.Time](s)(r.NextDelivery(nil)))
 	})
 }
 

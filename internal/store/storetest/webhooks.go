@@ -14,8 +14,8 @@ func testWebhooks(s *suite) {
 		ID: "full", App: app.ID, Principal: "voucher:1", User: "ada", URL: "https://example.com/a?b=%20", Event: "a",
 		Arguments: []byte(`{"n":1.0}`), Topic: "ev/a/1", Filter: wake.Filter{"a": json.RawMessage(`"<&>"`)}, Dialect: "chatgpt",
 		From: 3, CreatedAt: start, ExpiresAt: start.Add(time.Hour), Secret: []byte{0, 1}, Former: []byte{2, 0},
-		FormerUntil: start.Add(time.Minute), LastDeliveryAt: start.Add(time.Second), LastError: "timeout",
-		FailedSince: start.Add(2 * time.Second), Suspended: true,
+		FormerUntil: start.Add(time.Minute), Host: "example.com:443", VerifiedAt: start.Add(time.Second), Suspended: true,
+		SuspendedAt: start.Add(2 * time.Second),
 	}
 	bare := wake.Webhook{ID: "bare", App: app.ID, Topic: "ev/b"}
 	s.change(func(t store.Tx) error {
@@ -65,7 +65,7 @@ func testWebhookLists(s *suite) {
 	})
 
 	moved := first
-	moved.Topic, moved.LastError, moved.ExpiresAt = "two", "timeout", start.Add(-time.Hour)
+	moved.Topic, moved.Suspended, moved.ExpiresAt = "two", true, start.Add(-time.Hour)
 	s.change(func(t store.Tx) error { return t.PutWebhook(moved) }, func(r store.Reader) {
 		s.same("to the topic it left", webhooks{third}, to(r, "one"))
 		s.same("to the topic it came to, expired", webhooks{moved, second}, to(r, "two"))
@@ -94,12 +94,23 @@ func (s *suite) queue(w wake.Webhook, n int) []wake.Delivery {
 	return queued
 }
 
-// claim takes deliveries with a lease of half an hour.
+// claim takes deliveries with a lease of half an hour, and leaves their watermarks out.
 func (s *suite) claim(now time.Time, limit, perWebhook int) []wake.Delivery {
 	s.Helper()
+	claimed := s.take(store.ClaimQuery{Now: now, Limit: limit, PerWebhook: perWebhook})
+	for i := range claimed {
+		claimed[i].Watermark = 0
+	}
+	return claimed
+}
+
+// take takes deliveries with a lease of half an hour.
+func (s *suite) take(q store.ClaimQuery) []wake.Delivery {
+	s.Helper()
+	q.Lease = q.Now.Add(30 * time.Minute)
 	var claimed []wake.Delivery
 	s.update(func(t store.Tx) error {
-		claimed = got[[]wake.Delivery](s)(t.ClaimDeliveries(now, now.Add(30*time.Minute), limit, perWebhook))
+		claimed = got[[]wake.Delivery](s)(t.ClaimDeliveries(q))
 		return nil
 	})
 	return claimed
@@ -119,7 +130,7 @@ func leased(now time.Time, deliveries ...wake.Delivery) []wake.Delivery {
 // due checks when the next delivery is due.
 func (s *suite) due(what string, want time.Time) {
 	s.Helper()
-	s.check(func(r store.Reader) { s.same("next delivery: "+what, want, got[time.Time](s)(r.NextDelivery())) })
+	s.check(func(r store.Reader) { s.same("next delivery: "+what, want, got[time.Time](s)(r.NextDelivery(nil))) })
 }
 
 // held wants a delivery's claim to have held, lapsed wants the contrary.

@@ -116,6 +116,113 @@ func (q *Queries) Apps(ctx context.Context) ([]App, error) {
 	return items, nil
 }
 
+const attemptsOfApp = `-- name: AttemptsOfApp :many
+SELECT n, app, webhook, seq, kind, number, at, took, status, reason, outcome, next_at FROM attempts WHERE app = $1 AND n < $2 AND at >= $3 AND at < $4 ORDER BY n DESC LIMIT $5
+`
+
+type AttemptsOfAppParams struct {
+	App    string
+	Before int64
+	Since  int64
+	Until  int64
+	Max    int32
+}
+
+func (q *Queries) AttemptsOfApp(ctx context.Context, arg AttemptsOfAppParams) ([]Attempt, error) {
+	rows, err := q.db.Query(ctx, attemptsOfApp,
+		arg.App,
+		arg.Before,
+		arg.Since,
+		arg.Until,
+		arg.Max,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Attempt
+	for rows.Next() {
+		var i Attempt
+		if err := rows.Scan(
+			&i.N,
+			&i.App,
+			&i.Webhook,
+			&i.Seq,
+			&i.Kind,
+			&i.Number,
+			&i.At,
+			&i.Took,
+			&i.Status,
+			&i.Reason,
+			&i.Outcome,
+			&i.NextAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const attemptsOfWebhook = `-- name: AttemptsOfWebhook :many
+SELECT n, app, webhook, seq, kind, number, at, took, status, reason, outcome, next_at FROM attempts WHERE webhook = $1 AND app = $2 AND n < $3 AND at >= $4 AND at < $5
+    AND (outcome <> 'delivered' OR NOT $6::boolean) ORDER BY n DESC LIMIT $7
+`
+
+type AttemptsOfWebhookParams struct {
+	Webhook string
+	App     string
+	Before  int64
+	Since   int64
+	Until   int64
+	Failed  bool
+	Max     int32
+}
+
+func (q *Queries) AttemptsOfWebhook(ctx context.Context, arg AttemptsOfWebhookParams) ([]Attempt, error) {
+	rows, err := q.db.Query(ctx, attemptsOfWebhook,
+		arg.Webhook,
+		arg.App,
+		arg.Before,
+		arg.Since,
+		arg.Until,
+		arg.Failed,
+		arg.Max,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Attempt
+	for rows.Next() {
+		var i Attempt
+		if err := rows.Scan(
+			&i.N,
+			&i.App,
+			&i.Webhook,
+			&i.Seq,
+			&i.Kind,
+			&i.Number,
+			&i.At,
+			&i.Took,
+			&i.Status,
+			&i.Reason,
+			&i.Outcome,
+			&i.NextAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const beginForgetting = `-- name: BeginForgetting :exec
 INSERT INTO forgetting (app, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING
 `
@@ -131,19 +238,31 @@ func (q *Queries) BeginForgetting(ctx context.Context, arg BeginForgettingParams
 }
 
 const claimDeliveries = `-- name: ClaimDeliveries :many
-UPDATE deliveries SET next_at = $1, leased = true, claim = claim + 1
-FROM (SELECT unnest($2::text[]) AS webhook, unnest($3::bigint[]) AS seq) AS due
-WHERE deliveries.webhook = due.webhook AND deliveries.seq = due.seq RETURNING deliveries.webhook, deliveries.seq, deliveries.attempts, deliveries.next_at, deliveries.error, deliveries.claim, deliveries.leased
+UPDATE deliveries SET next_at = $1, leased = true, claim = claim + 1, watermark = CASE WHEN deliveries.kind = '' THEN coalesce(
+    deliveries.watermark,
+    (SELECT d.seq - 1 FROM deliveries AS d WHERE d.webhook = deliveries.webhook AND d.seq < deliveries.seq AND d.kind = ''
+        ORDER BY d.seq LIMIT 1),
+    deliveries.seq) END
+FROM (SELECT unnest($2::text[]) AS webhook, unnest($3::bigint[]) AS seq, unnest($4::text[]) AS kind) AS due
+WHERE deliveries.webhook = due.webhook AND deliveries.seq = due.seq AND deliveries.kind = due.kind
+RETURNING deliveries.webhook, deliveries.seq, deliveries.attempts, deliveries.next_at, deliveries.error, deliveries.claim, deliveries.leased, deliveries.kind, deliveries.watermark
 `
 
 type ClaimDeliveriesParams struct {
 	Lease    int64
 	Webhooks []string
 	Seqs     []int64
+	Kinds    []string
 }
 
+// The first claim of an occurrence's delivery sets its watermark.
 func (q *Queries) ClaimDeliveries(ctx context.Context, arg ClaimDeliveriesParams) ([]Delivery, error) {
-	rows, err := q.db.Query(ctx, claimDeliveries, arg.Lease, arg.Webhooks, arg.Seqs)
+	rows, err := q.db.Query(ctx, claimDeliveries,
+		arg.Lease,
+		arg.Webhooks,
+		arg.Seqs,
+		arg.Kinds,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -159,6 +278,8 @@ func (q *Queries) ClaimDeliveries(ctx context.Context, arg ClaimDeliveriesParams
 			&i.Error,
 			&i.Claim,
 			&i.Leased,
+			&i.Kind,
+			&i.Watermark,
 		); err != nil {
 			return nil, err
 		}
@@ -352,6 +473,17 @@ SELECT count(*) FROM publish_urls WHERE app = $1 AND revoked_at = 0
 
 func (q *Queries) CountPublishURLs(ctx context.Context, app string) (int64, error) {
 	row := q.db.QueryRow(ctx, countPublishURLs, app)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const countQueued = `-- name: CountQueued :one
+SELECT count(*) FROM deliveries WHERE webhook = $1 AND kind = ''
+`
+
+func (q *Queries) CountQueued(ctx context.Context, webhook string) (int64, error) {
+	row := q.db.QueryRow(ctx, countQueued, webhook)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
@@ -591,6 +723,15 @@ func (q *Queries) DeleteApp(ctx context.Context, id string) (int64, error) {
 	return result.RowsAffected(), nil
 }
 
+const deleteAttemptsThrough = `-- name: DeleteAttemptsThrough :exec
+DELETE FROM attempts WHERE n <= $1
+`
+
+func (q *Queries) DeleteAttemptsThrough(ctx context.Context, n int64) error {
+	_, err := q.db.Exec(ctx, deleteAttemptsThrough, n)
+	return err
+}
+
 const deleteConversations = `-- name: DeleteConversations :exec
 DELETE FROM conversations WHERE id = ANY($1::text[])
 `
@@ -601,8 +742,9 @@ func (q *Queries) DeleteConversations(ctx context.Context, ids []string) error {
 }
 
 const deleteDeliveriesExpiredBefore = `-- name: DeleteDeliveriesExpiredBefore :many
-DELETE FROM deliveries WHERE (webhook, seq) IN (
-    SELECT d.webhook, d.seq FROM webhooks AS w JOIN deliveries AS d ON d.webhook = w.id WHERE w.expires_at < $1 LIMIT $2
+DELETE FROM deliveries WHERE (webhook, seq, kind) IN (
+    SELECT d.webhook, d.seq, d.kind FROM webhooks AS w JOIN deliveries AS d ON d.webhook = w.id
+    WHERE w.expires_at <> 0 AND w.expires_at < $1 LIMIT $2
 ) RETURNING webhook
 `
 
@@ -632,7 +774,7 @@ func (q *Queries) DeleteDeliveriesExpiredBefore(ctx context.Context, arg DeleteD
 }
 
 const deleteDeliveriesOf = `-- name: DeleteDeliveriesOf :many
-DELETE FROM deliveries WHERE seq = ANY($1::bigint[]) RETURNING webhook
+DELETE FROM deliveries WHERE seq = ANY($1::bigint[]) AND kind = '' RETURNING webhook
 `
 
 func (q *Queries) DeleteDeliveriesOf(ctx context.Context, seqs []int64) ([]string, error) {
@@ -653,6 +795,15 @@ func (q *Queries) DeleteDeliveriesOf(ctx context.Context, seqs []int64) ([]strin
 		return nil, err
 	}
 	return items, nil
+}
+
+const deleteHealth = `-- name: DeleteHealth :exec
+DELETE FROM health WHERE webhook = $1
+`
+
+func (q *Queries) DeleteHealth(ctx context.Context, webhook string) error {
+	_, err := q.db.Exec(ctx, deleteHealth, webhook)
+	return err
 }
 
 const deleteNode = `-- name: DeleteNode :exec
@@ -823,10 +974,56 @@ func (q *Queries) Done(ctx context.Context, id pgtype.UUID) (int64, error) {
 	return done, err
 }
 
+const dropDeliveries = `-- name: DropDeliveries :exec
+DELETE FROM deliveries WHERE webhook = $1
+`
+
+func (q *Queries) DropDeliveries(ctx context.Context, webhook string) error {
+	_, err := q.db.Exec(ctx, dropDeliveries, webhook)
+	return err
+}
+
+const dropIdleGaps = `-- name: DropIdleGaps :exec
+DELETE FROM deliveries WHERE webhook = $1 AND kind = 'gap' AND NOT leased
+`
+
+func (q *Queries) DropIdleGaps(ctx context.Context, webhook string) error {
+	_, err := q.db.Exec(ctx, dropIdleGaps, webhook)
+	return err
+}
+
+const dropLowest = `-- name: DropLowest :one
+WITH dropped AS (
+    DELETE FROM deliveries WHERE deliveries.webhook = $1 AND deliveries.kind = '' AND deliveries.seq IN
+        (SELECT d.seq FROM deliveries AS d WHERE d.webhook = $1 AND d.kind = '' ORDER BY d.seq LIMIT $2::bigint)
+    RETURNING deliveries.webhook, deliveries.seq
+),
+released AS (DELETE FROM owed USING dropped WHERE owed.seq = dropped.seq AND owed.holder = dropped.webhook RETURNING owed.seq)
+SELECT (SELECT count(*) FROM dropped) AS dropped, coalesce((SELECT array_agg(released.seq) FROM released), '{}')::bigint[] AS released
+`
+
+type DropLowestParams struct {
+	Webhook string
+	Max     int64
+}
+
+type DropLowestRow struct {
+	Dropped  int64
+	Released []int64
+}
+
+// What is fleeting there the webhook is owed no more; these places are returned as released.
+func (q *Queries) DropLowest(ctx context.Context, arg DropLowestParams) (DropLowestRow, error) {
+	row := q.db.QueryRow(ctx, dropLowest, arg.Webhook, arg.Max)
+	var i DropLowestRow
+	err := row.Scan(&i.Dropped, &i.Released)
+	return i, err
+}
+
 const dueDeliveries = `-- name: DueDeliveries :many
-SELECT due.webhook, due.seq FROM (SELECT unnest($1::text[]) AS id, unnest($2::bigint[]) AS room) AS hook
+SELECT due.webhook, due.seq, due.kind FROM (SELECT unnest($1::text[]) AS id, unnest($2::bigint[]) AS room) AS hook
 CROSS JOIN LATERAL (
-    SELECT d.webhook, d.seq, d.next_at FROM deliveries AS d WHERE d.webhook = hook.id AND d.next_at <= $3
+    SELECT d.webhook, d.seq, d.kind, d.next_at FROM deliveries AS d WHERE d.webhook = hook.id AND d.next_at <= $3
     ORDER BY d.next_at, d.seq LIMIT hook.room
 ) AS due ORDER BY due.next_at, due.seq LIMIT $4
 `
@@ -841,6 +1038,7 @@ type DueDeliveriesParams struct {
 type DueDeliveriesRow struct {
 	Webhook string
 	Seq     int64
+	Kind    string
 }
 
 // Of these webhooks what is due, as many of each as there is room for.
@@ -858,7 +1056,7 @@ func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([
 	var items []DueDeliveriesRow
 	for rows.Next() {
 		var i DueDeliveriesRow
-		if err := rows.Scan(&i.Webhook, &i.Seq); err != nil {
+		if err := rows.Scan(&i.Webhook, &i.Seq, &i.Kind); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -870,18 +1068,20 @@ func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([
 }
 
 const dueWebhooks = `-- name: DueWebhooks :many
-SELECT id FROM webhooks WHERE NOT suspended AND due_at IS NOT NULL AND due_at <= $1 ORDER BY due_at, n LIMIT $2
+SELECT id FROM webhooks WHERE NOT suspended AND due_at IS NOT NULL AND due_at <= $1 AND host <> ALL($2::text[])
+ORDER BY due_at, n LIMIT $3
 `
 
 type DueWebhooksParams struct {
-	Now pgtype.Int8
-	Max int32
+	Now         pgtype.Int8
+	ExceptHosts []string
+	Max         int32
 }
 
 // The webhooks that are due first, as many as deliveries are wanted: a delivery among the earliest is one of theirs. So it
 // costs no more when a webhook has a long queue, or many are waiting for a retry.
 func (q *Queries) DueWebhooks(ctx context.Context, arg DueWebhooksParams) ([]string, error) {
-	rows, err := q.db.Query(ctx, dueWebhooks, arg.Now, arg.Max)
+	rows, err := q.db.Query(ctx, dueWebhooks, arg.Now, arg.ExceptHosts, arg.Max)
 	if err != nil {
 		return nil, err
 	}
@@ -961,6 +1161,29 @@ func (q *Queries) EndSubscription(ctx context.Context, arg EndSubscriptionParams
 	return i, err
 }
 
+const endWebhook = `-- name: EndWebhook :one
+UPDATE webhooks SET ended_at = $1, end_reason = $2, suspended = false, suspended_at = 0
+WHERE id = $3 AND ended_at = 0 RETURNING app, topic
+`
+
+type EndWebhookParams struct {
+	EndedAt   int64
+	EndReason string
+	ID        string
+}
+
+type EndWebhookRow struct {
+	App   string
+	Topic []byte
+}
+
+func (q *Queries) EndWebhook(ctx context.Context, arg EndWebhookParams) (EndWebhookRow, error) {
+	row := q.db.QueryRow(ctx, endWebhook, arg.EndedAt, arg.EndReason, arg.ID)
+	var i EndWebhookRow
+	err := row.Scan(&i.App, &i.Topic)
+	return i, err
+}
+
 const eraseUnowed = `-- name: EraseUnowed :one
 WITH unowed AS (
     SELECT o.seq, coalesce(octet_length(o.arguments), 0) + octet_length(o.text) + coalesce(octet_length(o.data), 0) AS bytes
@@ -1035,22 +1258,78 @@ func (q *Queries) ExpiredSubscriptions(ctx context.Context, arg ExpiredSubscript
 	return items, nil
 }
 
+const failuresOfApp = `-- name: FailuresOfApp :many
+SELECT n, app, webhook, seq, kind, number, at, took, status, reason, outcome, next_at FROM attempts WHERE app = $1 AND n < $2 AND at >= $3 AND at < $4 AND outcome <> 'delivered' ORDER BY n DESC LIMIT $5
+`
+
+type FailuresOfAppParams struct {
+	App    string
+	Before int64
+	Since  int64
+	Until  int64
+	Max    int32
+}
+
+func (q *Queries) FailuresOfApp(ctx context.Context, arg FailuresOfAppParams) ([]Attempt, error) {
+	rows, err := q.db.Query(ctx, failuresOfApp,
+		arg.App,
+		arg.Before,
+		arg.Since,
+		arg.Until,
+		arg.Max,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Attempt
+	for rows.Next() {
+		var i Attempt
+		if err := rows.Scan(
+			&i.N,
+			&i.App,
+			&i.Webhook,
+			&i.Seq,
+			&i.Kind,
+			&i.Number,
+			&i.At,
+			&i.Took,
+			&i.Status,
+			&i.Reason,
+			&i.Outcome,
+			&i.NextAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const finishDelivery = `-- name: FinishDelivery :one
 WITH finished AS (
-    DELETE FROM deliveries WHERE deliveries.webhook = $1 AND deliveries.seq = $2 AND deliveries.claim = $3
-    RETURNING webhook
+    DELETE FROM deliveries
+    WHERE deliveries.webhook = $1 AND deliveries.seq = $2 AND deliveries.kind = $3 AND deliveries.claim = $4
+    RETURNING webhook, kind
 ),
 refreshed AS (
-    UPDATE webhooks SET due_at = (SELECT min(d.next_at) FROM deliveries AS d WHERE d.webhook = webhooks.id AND d.seq <> $2)
+    UPDATE webhooks SET due_at =
+        (SELECT min(d.next_at) FROM deliveries AS d WHERE d.webhook = webhooks.id AND (d.seq <> $2 OR d.kind <> $3))
     FROM finished WHERE webhooks.id = finished.webhook
 ),
-released AS (DELETE FROM owed USING finished WHERE owed.seq = $2 AND owed.holder = finished.webhook RETURNING owed.seq)
+released AS (
+    DELETE FROM owed USING finished WHERE owed.seq = $2 AND owed.holder = finished.webhook AND finished.kind = '' RETURNING owed.seq
+)
 SELECT EXISTS (SELECT 1 FROM finished) AS finished, EXISTS (SELECT 1 FROM released) AS released
 `
 
 type FinishDeliveryParams struct {
 	Webhook string
 	Seq     int64
+	Kind    string
 	Claim   int64
 }
 
@@ -1060,7 +1339,12 @@ type FinishDeliveryRow struct {
 }
 
 func (q *Queries) FinishDelivery(ctx context.Context, arg FinishDeliveryParams) (FinishDeliveryRow, error) {
-	row := q.db.QueryRow(ctx, finishDelivery, arg.Webhook, arg.Seq, arg.Claim)
+	row := q.db.QueryRow(ctx, finishDelivery,
+		arg.Webhook,
+		arg.Seq,
+		arg.Kind,
+		arg.Claim,
+	)
 	var i FinishDeliveryRow
 	err := row.Scan(&i.Finished, &i.Released)
 	return i, err
@@ -1267,8 +1551,28 @@ func (q *Queries) Handed(ctx context.Context, arg HandedParams) (int64, error) {
 	return result.RowsAffected(), nil
 }
 
+const health = `-- name: Health :one
+SELECT webhook, last_delivery_at, last_error, failed_since, throttled_until, window_at, attempts, failures FROM health WHERE webhook = $1
+`
+
+func (q *Queries) Health(ctx context.Context, webhook string) (Health, error) {
+	row := q.db.QueryRow(ctx, health, webhook)
+	var i Health
+	err := row.Scan(
+		&i.Webhook,
+		&i.LastDeliveryAt,
+		&i.LastError,
+		&i.FailedSince,
+		&i.ThrottledUntil,
+		&i.WindowAt,
+		&i.Attempts,
+		&i.Failures,
+	)
+	return i, err
+}
+
 const idleWebhooksExpiredBefore = `-- name: IdleWebhooksExpiredBefore :many
-SELECT id FROM webhooks WHERE expires_at < $1 AND due_at IS NULL ORDER BY expires_at LIMIT $2
+SELECT id FROM webhooks WHERE expires_at <> 0 AND expires_at < $1 AND due_at IS NULL ORDER BY expires_at LIMIT $2
 `
 
 type IdleWebhooksExpiredBeforeParams struct {
@@ -1458,6 +1762,17 @@ func (q *Queries) KeysTaken(ctx context.Context, arg KeysTakenParams) ([]KeysTak
 	return items, nil
 }
 
+const lastAttempt = `-- name: LastAttempt :one
+SELECT coalesce(max(n), 0)::bigint FROM attempts
+`
+
+func (q *Queries) LastAttempt(ctx context.Context) (int64, error) {
+	row := q.db.QueryRow(ctx, lastAttempt)
+	var column_1 int64
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const leasedDeliveries = `-- name: LeasedDeliveries :many
 SELECT webhook, count(*) AS leased FROM deliveries WHERE webhook = ANY($1::text[]) AND leased AND next_at > $2 GROUP BY webhook
 `
@@ -1537,6 +1852,17 @@ func (q *Queries) Log(ctx context.Context) (Log, error) {
 	return i, err
 }
 
+const lowestQueued = `-- name: LowestQueued :one
+SELECT seq FROM deliveries WHERE webhook = $1 AND kind = '' ORDER BY seq LIMIT 1
+`
+
+func (q *Queries) LowestQueued(ctx context.Context, webhook string) (int64, error) {
+	row := q.db.QueryRow(ctx, lowestQueued, webhook)
+	var seq int64
+	err := row.Scan(&seq)
+	return seq, err
+}
+
 const manifest = `-- name: Manifest :one
 SELECT version, body FROM manifests WHERE app = $1
 `
@@ -1581,11 +1907,11 @@ func (q *Queries) Mark(ctx context.Context) (MarkRow, error) {
 }
 
 const nextDue = `-- name: NextDue :one
-SELECT due_at FROM webhooks WHERE NOT suspended AND due_at IS NOT NULL ORDER BY due_at LIMIT 1
+SELECT due_at FROM webhooks WHERE NOT suspended AND due_at IS NOT NULL AND host <> ALL($1::text[]) ORDER BY due_at LIMIT 1
 `
 
-func (q *Queries) NextDue(ctx context.Context) (pgtype.Int8, error) {
-	row := q.db.QueryRow(ctx, nextDue)
+func (q *Queries) NextDue(ctx context.Context, exceptHosts []string) (pgtype.Int8, error) {
+	row := q.db.QueryRow(ctx, nextDue, exceptHosts)
 	var due_at pgtype.Int8
 	err := row.Scan(&due_at)
 	return due_at, err
@@ -1735,6 +2061,35 @@ func (q *Queries) OccurrencesTo(ctx context.Context, arg OccurrencesToParams) ([
 	return items, nil
 }
 
+const oldestAttempts = `-- name: OldestAttempts :many
+SELECT n, at FROM attempts ORDER BY n LIMIT $1
+`
+
+type OldestAttemptsRow struct {
+	N  int64
+	At int64
+}
+
+func (q *Queries) OldestAttempts(ctx context.Context, max int32) ([]OldestAttemptsRow, error) {
+	rows, err := q.db.Query(ctx, oldestAttempts, max)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []OldestAttemptsRow
+	for rows.Next() {
+		var i OldestAttemptsRow
+		if err := rows.Scan(&i.N, &i.At); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const oldestOccurrences = `-- name: OldestOccurrences :many
 SELECT seq, app, topics, at FROM occurrences ORDER BY seq LIMIT $1
 `
@@ -1764,6 +2119,35 @@ func (q *Queries) OldestOccurrences(ctx context.Context, max int32) ([]OldestOcc
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const overfull = `-- name: Overfull :many
+SELECT webhook FROM deliveries WHERE kind = '' GROUP BY webhook HAVING count(*) > $1::bigint LIMIT $2
+`
+
+type OverfullParams struct {
+	Most int64
+	Max  int32
+}
+
+func (q *Queries) Overfull(ctx context.Context, arg OverfullParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, overfull, arg.Most, arg.Max)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var webhook string
+		if err := rows.Scan(&webhook); err != nil {
+			return nil, err
+		}
+		items = append(items, webhook)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -1980,6 +2364,43 @@ func (q *Queries) PutConversation(ctx context.Context, arg PutConversationParams
 	return err
 }
 
+const putHealth = `-- name: PutHealth :execrows
+INSERT INTO health (webhook, last_delivery_at, last_error, failed_since, throttled_until, window_at, attempts, failures)
+SELECT w.id, $1, $2, $3, $4, $5, $6, $7
+FROM webhooks AS w WHERE w.id = $8
+ON CONFLICT (webhook) DO UPDATE SET last_delivery_at = excluded.last_delivery_at, last_error = excluded.last_error,
+    failed_since = excluded.failed_since, throttled_until = excluded.throttled_until, window_at = excluded.window_at,
+    attempts = excluded.attempts, failures = excluded.failures
+`
+
+type PutHealthParams struct {
+	LastDeliveryAt int64
+	LastError      string
+	FailedSince    int64
+	ThrottledUntil int64
+	WindowAt       int64
+	Attempts       int64
+	Failures       int64
+	Webhook        string
+}
+
+func (q *Queries) PutHealth(ctx context.Context, arg PutHealthParams) (int64, error) {
+	result, err := q.db.Exec(ctx, putHealth,
+		arg.LastDeliveryAt,
+		arg.LastError,
+		arg.FailedSince,
+		arg.ThrottledUntil,
+		arg.WindowAt,
+		arg.Attempts,
+		arg.Failures,
+		arg.Webhook,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const putManifest = `-- name: PutManifest :exec
 INSERT INTO manifests (app, version, body) VALUES ($1, $2, $3)
 ON CONFLICT (app) DO UPDATE SET version = excluded.version, body = excluded.body
@@ -2110,39 +2531,40 @@ func (q *Queries) PutSubscription(ctx context.Context, arg PutSubscriptionParams
 }
 
 const putWebhook = `-- name: PutWebhook :exec
-INSERT INTO webhooks (id, app, principal, user_id, url, event, arguments, topic, filter, dialect, from_seq, created_at, expires_at,
-    secret, former, former_until, last_delivery_at, last_error, failed_since, suspended)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
-    $14, $15, $16, $17, $18, $19, $20)
+INSERT INTO webhooks (id, app, principal, user_id, url, host, event, arguments, topic, filter, dialect, from_seq, created_at, expires_at,
+    secret, former, former_until, verified_at, suspended, suspended_at, ended_at, end_reason)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
+    $15, $16, $17, $18, $19, $20, $21, $22)
 ON CONFLICT (id) DO UPDATE SET app = excluded.app, principal = excluded.principal, user_id = excluded.user_id, url = excluded.url,
-    event = excluded.event, arguments = excluded.arguments, topic = excluded.topic, filter = excluded.filter,
+    host = excluded.host, event = excluded.event, arguments = excluded.arguments, topic = excluded.topic, filter = excluded.filter,
     dialect = excluded.dialect, from_seq = excluded.from_seq, created_at = excluded.created_at, expires_at = excluded.expires_at,
-    secret = excluded.secret, former = excluded.former, former_until = excluded.former_until,
-    last_delivery_at = excluded.last_delivery_at, last_error = excluded.last_error, failed_since = excluded.failed_since,
-    suspended = excluded.suspended
+    secret = excluded.secret, former = excluded.former, former_until = excluded.former_until, verified_at = excluded.verified_at,
+    suspended = excluded.suspended, suspended_at = excluded.suspended_at, ended_at = excluded.ended_at, end_reason = excluded.end_reason
 `
 
 type PutWebhookParams struct {
-	ID             string
-	App            string
-	Principal      string
-	UserID         string
-	Url            string
-	Event          string
-	Arguments      []byte
-	Topic          []byte
-	Filter         []byte
-	Dialect        string
-	FromSeq        int64
-	CreatedAt      int64
-	ExpiresAt      int64
-	Secret         []byte
-	Former         []byte
-	FormerUntil    int64
-	LastDeliveryAt int64
-	LastError      string
-	FailedSince    int64
-	Suspended      bool
+	ID          string
+	App         string
+	Principal   string
+	UserID      string
+	Url         string
+	Host        string
+	Event       string
+	Arguments   []byte
+	Topic       []byte
+	Filter      []byte
+	Dialect     string
+	FromSeq     int64
+	CreatedAt   int64
+	ExpiresAt   int64
+	Secret      []byte
+	Former      []byte
+	FormerUntil int64
+	VerifiedAt  int64
+	Suspended   bool
+	SuspendedAt int64
+	EndedAt     int64
+	EndReason   string
 }
 
 func (q *Queries) PutWebhook(ctx context.Context, arg PutWebhookParams) error {
@@ -2152,6 +2574,7 @@ func (q *Queries) PutWebhook(ctx context.Context, arg PutWebhookParams) error {
 		arg.Principal,
 		arg.UserID,
 		arg.Url,
+		arg.Host,
 		arg.Event,
 		arg.Arguments,
 		arg.Topic,
@@ -2163,10 +2586,11 @@ func (q *Queries) PutWebhook(ctx context.Context, arg PutWebhookParams) error {
 		arg.Secret,
 		arg.Former,
 		arg.FormerUntil,
-		arg.LastDeliveryAt,
-		arg.LastError,
-		arg.FailedSince,
+		arg.VerifiedAt,
 		arg.Suspended,
+		arg.SuspendedAt,
+		arg.EndedAt,
+		arg.EndReason,
 	)
 	return err
 }
@@ -2174,16 +2598,17 @@ func (q *Queries) PutWebhook(ctx context.Context, arg PutWebhookParams) error {
 const queueDelivery = `-- name: QueueDelivery :one
 WITH hook AS (SELECT webhooks.id FROM webhooks WHERE webhooks.id = $1),
 queued AS (
-    INSERT INTO deliveries (webhook, seq, attempts, next_at, error)
-    SELECT hook.id, $2, $3, $4, $5 FROM hook ON CONFLICT DO NOTHING RETURNING webhook
+    INSERT INTO deliveries (webhook, seq, kind, attempts, next_at, error)
+    SELECT hook.id, $2, $3, $4, $5, $6 FROM hook ON CONFLICT DO NOTHING RETURNING webhook, kind
 ),
 owed_too AS (
     INSERT INTO owed (seq, holder, conversation)
-    SELECT $2, queued.webhook, '' FROM queued WHERE EXISTS (SELECT 1 FROM owed AS o WHERE o.seq = $2) ON CONFLICT DO NOTHING
+    SELECT $2, queued.webhook, '' FROM queued
+    WHERE queued.kind = '' AND EXISTS (SELECT 1 FROM owed AS o WHERE o.seq = $2) ON CONFLICT DO NOTHING
 ),
 hastened AS (
-    UPDATE webhooks SET due_at = $4 FROM queued
-    WHERE webhooks.id = queued.webhook AND (webhooks.due_at IS NULL OR webhooks.due_at > $4)
+    UPDATE webhooks SET due_at = $5 FROM queued
+    WHERE webhooks.id = queued.webhook AND (webhooks.due_at IS NULL OR webhooks.due_at > $5)
 )
 SELECT EXISTS (SELECT 1 FROM hook) AS there, EXISTS (SELECT 1 FROM queued) AS queued
 `
@@ -2191,6 +2616,7 @@ SELECT EXISTS (SELECT 1 FROM hook) AS there, EXISTS (SELECT 1 FROM queued) AS qu
 type QueueDeliveryParams struct {
 	Webhook  string
 	Seq      int64
+	Kind     string
 	Attempts int64
 	NextAt   int64
 	Error    string
@@ -2205,6 +2631,7 @@ func (q *Queries) QueueDelivery(ctx context.Context, arg QueueDeliveryParams) (Q
 	row := q.db.QueryRow(ctx, queueDelivery,
 		arg.Webhook,
 		arg.Seq,
+		arg.Kind,
 		arg.Attempts,
 		arg.NextAt,
 		arg.Error,
@@ -2212,6 +2639,43 @@ func (q *Queries) QueueDelivery(ctx context.Context, arg QueueDeliveryParams) (Q
 	var i QueueDeliveryRow
 	err := row.Scan(&i.There, &i.Queued)
 	return i, err
+}
+
+const recordAttempt = `-- name: RecordAttempt :execrows
+INSERT INTO attempts (app, webhook, seq, kind, number, at, took, status, reason, outcome, next_at)
+SELECT w.app, w.id, $1, $2, $3, $4, $5, $6, $7, $8, $9 FROM webhooks AS w WHERE w.id = $10
+`
+
+type RecordAttemptParams struct {
+	Seq     int64
+	Kind    string
+	Number  int64
+	At      int64
+	Took    int64
+	Status  int64
+	Reason  string
+	Outcome string
+	NextAt  int64
+	Webhook string
+}
+
+func (q *Queries) RecordAttempt(ctx context.Context, arg RecordAttemptParams) (int64, error) {
+	result, err := q.db.Exec(ctx, recordAttempt,
+		arg.Seq,
+		arg.Kind,
+		arg.Number,
+		arg.At,
+		arg.Took,
+		arg.Status,
+		arg.Reason,
+		arg.Outcome,
+		arg.NextAt,
+		arg.Webhook,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const refreshClaimed = `-- name: RefreshClaimed :exec
@@ -2381,19 +2845,46 @@ func (q *Queries) ReplaysOf(ctx context.Context, conversation string) ([]Replay,
 	return items, nil
 }
 
+const restartDelivery = `-- name: RestartDelivery :execrows
+UPDATE deliveries SET attempts = 0, next_at = $1, error = '', leased = false, watermark = NULL
+WHERE webhook = $2 AND seq = $3 AND kind = $4 AND (NOT leased OR next_at <= $1)
+`
+
+type RestartDeliveryParams struct {
+	NextAt  int64
+	Webhook string
+	Seq     int64
+	Kind    string
+}
+
+func (q *Queries) RestartDelivery(ctx context.Context, arg RestartDeliveryParams) (int64, error) {
+	result, err := q.db.Exec(ctx, restartDelivery,
+		arg.NextAt,
+		arg.Webhook,
+		arg.Seq,
+		arg.Kind,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const retryDelivery = `-- name: RetryDelivery :execrows
 WITH retried AS (
-    UPDATE deliveries SET attempts = $3, next_at = $1, error = $4, leased = false
-    WHERE deliveries.webhook = $5 AND deliveries.seq = $2 AND deliveries.claim = $6 RETURNING webhook
+    UPDATE deliveries SET attempts = $4, next_at = $1, error = $5, leased = false
+    WHERE deliveries.webhook = $6 AND deliveries.seq = $2 AND deliveries.kind = $3 AND deliveries.claim = $7
+    RETURNING webhook
 )
 UPDATE webhooks SET due_at = least($1,
-    (SELECT min(d.next_at) FROM deliveries AS d WHERE d.webhook = webhooks.id AND d.seq <> $2))
+    (SELECT min(d.next_at) FROM deliveries AS d WHERE d.webhook = webhooks.id AND (d.seq <> $2 OR d.kind <> $3)))
 FROM retried WHERE webhooks.id = retried.webhook
 `
 
 type RetryDeliveryParams struct {
 	NextAt   pgtype.Int8
 	Seq      int64
+	Kind     string
 	Attempts int64
 	Error    string
 	Webhook  string
@@ -2404,6 +2895,7 @@ func (q *Queries) RetryDelivery(ctx context.Context, arg RetryDeliveryParams) (i
 	result, err := q.db.Exec(ctx, retryDelivery,
 		arg.NextAt,
 		arg.Seq,
+		arg.Kind,
 		arg.Attempts,
 		arg.Error,
 		arg.Webhook,
@@ -2512,6 +3004,8 @@ SELECT (log.bytes
     + pg_total_relation_size('subscriptions'::regclass)
     + pg_total_relation_size('webhooks'::regclass)
     + pg_total_relation_size('deliveries'::regclass)
+    + pg_total_relation_size('health'::regclass)
+    + pg_total_relation_size('attempts'::regclass)
     + pg_total_relation_size('spent'::regclass)
     + pg_total_relation_size('owed'::regclass)
     + pg_total_relation_size('publish_urls'::regclass)
@@ -3089,9 +3583,26 @@ func (q *Queries) UnlistedPlaces(ctx context.Context, arg UnlistedPlacesParams) 
 	return items, nil
 }
 
+const verifiedAt = `-- name: VerifiedAt :one
+SELECT coalesce(max(verified_at), 0)::bigint FROM webhooks WHERE app = $1 AND principal = $2 AND url = $3
+`
+
+type VerifiedAtParams struct {
+	App       string
+	Principal string
+	Url       string
+}
+
+func (q *Queries) VerifiedAt(ctx context.Context, arg VerifiedAtParams) (int64, error) {
+	row := q.db.QueryRow(ctx, verifiedAt, arg.App, arg.Principal, arg.Url)
+	var column_1 int64
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const webhook = `-- name: Webhook :one
 
-SELECT n, id, app, principal, user_id, url, event, arguments, topic, filter, dialect, from_seq, created_at, expires_at, secret, former, former_until, last_delivery_at, last_error, failed_since, suspended, due_at FROM webhooks WHERE id = $1
+SELECT n, id, app, principal, user_id, url, event, arguments, topic, filter, dialect, from_seq, created_at, expires_at, secret, former, former_until, suspended, due_at, host, verified_at, suspended_at, ended_at, end_reason FROM webhooks WHERE id = $1
 `
 
 // Webhooks and deliveries
@@ -3116,13 +3627,55 @@ func (q *Queries) Webhook(ctx context.Context, id string) (Webhook, error) {
 		&i.Secret,
 		&i.Former,
 		&i.FormerUntil,
-		&i.LastDeliveryAt,
-		&i.LastError,
-		&i.FailedSince,
 		&i.Suspended,
 		&i.DueAt,
+		&i.Host,
+		&i.VerifiedAt,
+		&i.SuspendedAt,
+		&i.EndedAt,
+		&i.EndReason,
 	)
 	return i, err
+}
+
+const webhookEnded = `-- name: WebhookEnded :one
+SELECT EXISTS (SELECT 1 FROM webhooks WHERE id = $1 AND ended_at <> 0)
+`
+
+func (q *Queries) WebhookEnded(ctx context.Context, id string) (bool, error) {
+	row := q.db.QueryRow(ctx, webhookEnded, id)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
+const webhooksEndedBefore = `-- name: WebhooksEndedBefore :many
+SELECT id FROM webhooks WHERE ended_at <> 0 AND ended_at < $1 ORDER BY ended_at LIMIT $2
+`
+
+type WebhooksEndedBeforeParams struct {
+	Before int64
+	Max    int32
+}
+
+func (q *Queries) WebhooksEndedBefore(ctx context.Context, arg WebhooksEndedBeforeParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, webhooksEndedBefore, arg.Before, arg.Max)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const webhooksFor = `-- name: WebhooksFor :many
@@ -3156,7 +3709,7 @@ func (q *Queries) WebhooksFor(ctx context.Context, arg WebhooksForParams) ([]str
 }
 
 const webhooksOfApp = `-- name: WebhooksOfApp :many
-SELECT n, id, app, principal, user_id, url, event, arguments, topic, filter, dialect, from_seq, created_at, expires_at, secret, former, former_until, last_delivery_at, last_error, failed_since, suspended, due_at FROM webhooks WHERE app = $1 ORDER BY n
+SELECT n, id, app, principal, user_id, url, event, arguments, topic, filter, dialect, from_seq, created_at, expires_at, secret, former, former_until, suspended, due_at, host, verified_at, suspended_at, ended_at, end_reason FROM webhooks WHERE app = $1 AND ended_at = 0 ORDER BY n
 `
 
 func (q *Queries) WebhooksOfApp(ctx context.Context, app string) ([]Webhook, error) {
@@ -3186,11 +3739,13 @@ func (q *Queries) WebhooksOfApp(ctx context.Context, app string) ([]Webhook, err
 			&i.Secret,
 			&i.Former,
 			&i.FormerUntil,
-			&i.LastDeliveryAt,
-			&i.LastError,
-			&i.FailedSince,
 			&i.Suspended,
 			&i.DueAt,
+			&i.Host,
+			&i.VerifiedAt,
+			&i.SuspendedAt,
+			&i.EndedAt,
+			&i.EndReason,
 		); err != nil {
 			return nil, err
 		}
@@ -3203,7 +3758,7 @@ func (q *Queries) WebhooksOfApp(ctx context.Context, app string) ([]Webhook, err
 }
 
 const webhooksOfEvent = `-- name: WebhooksOfEvent :many
-SELECT n, id, app, principal, user_id, url, event, arguments, topic, filter, dialect, from_seq, created_at, expires_at, secret, former, former_until, last_delivery_at, last_error, failed_since, suspended, due_at FROM webhooks WHERE app = $1 AND event = $2 ORDER BY n
+SELECT n, id, app, principal, user_id, url, event, arguments, topic, filter, dialect, from_seq, created_at, expires_at, secret, former, former_until, suspended, due_at, host, verified_at, suspended_at, ended_at, end_reason FROM webhooks WHERE app = $1 AND event = $2 AND ended_at = 0 ORDER BY n
 `
 
 type WebhooksOfEventParams struct {
@@ -3238,11 +3793,13 @@ func (q *Queries) WebhooksOfEvent(ctx context.Context, arg WebhooksOfEventParams
 			&i.Secret,
 			&i.Former,
 			&i.FormerUntil,
-			&i.LastDeliveryAt,
-			&i.LastError,
-			&i.FailedSince,
 			&i.Suspended,
 			&i.DueAt,
+			&i.Host,
+			&i.VerifiedAt,
+			&i.SuspendedAt,
+			&i.EndedAt,
+			&i.EndReason,
 		); err != nil {
 			return nil, err
 		}
@@ -3284,7 +3841,7 @@ func (q *Queries) WebhooksOfPrincipals(ctx context.Context, arg WebhooksOfPrinci
 }
 
 const webhooksOfUser = `-- name: WebhooksOfUser :many
-SELECT n, id, app, principal, user_id, url, event, arguments, topic, filter, dialect, from_seq, created_at, expires_at, secret, former, former_until, last_delivery_at, last_error, failed_since, suspended, due_at FROM webhooks WHERE app = $1 AND user_id = $2 ORDER BY n
+SELECT n, id, app, principal, user_id, url, event, arguments, topic, filter, dialect, from_seq, created_at, expires_at, secret, former, former_until, suspended, due_at, host, verified_at, suspended_at, ended_at, end_reason FROM webhooks WHERE app = $1 AND user_id = $2 AND ended_at = 0 ORDER BY n
 `
 
 type WebhooksOfUserParams struct {
@@ -3319,11 +3876,13 @@ func (q *Queries) WebhooksOfUser(ctx context.Context, arg WebhooksOfUserParams) 
 			&i.Secret,
 			&i.Former,
 			&i.FormerUntil,
-			&i.LastDeliveryAt,
-			&i.LastError,
-			&i.FailedSince,
 			&i.Suspended,
 			&i.DueAt,
+			&i.Host,
+			&i.VerifiedAt,
+			&i.SuspendedAt,
+			&i.EndedAt,
+			&i.EndReason,
 		); err != nil {
 			return nil, err
 		}
@@ -3336,7 +3895,7 @@ func (q *Queries) WebhooksOfUser(ctx context.Context, arg WebhooksOfUserParams) 
 }
 
 const webhooksTo = `-- name: WebhooksTo :many
-SELECT n, id, app, principal, user_id, url, event, arguments, topic, filter, dialect, from_seq, created_at, expires_at, secret, former, former_until, last_delivery_at, last_error, failed_since, suspended, due_at FROM webhooks WHERE app = $1 AND topic = ANY($2::bytea[]) ORDER BY n
+SELECT n, id, app, principal, user_id, url, event, arguments, topic, filter, dialect, from_seq, created_at, expires_at, secret, former, former_until, suspended, due_at, host, verified_at, suspended_at, ended_at, end_reason FROM webhooks WHERE app = $1 AND topic = ANY($2::bytea[]) AND ended_at = 0 ORDER BY n
 `
 
 type WebhooksToParams struct {
@@ -3371,11 +3930,13 @@ func (q *Queries) WebhooksTo(ctx context.Context, arg WebhooksToParams) ([]Webho
 			&i.Secret,
 			&i.Former,
 			&i.FormerUntil,
-			&i.LastDeliveryAt,
-			&i.LastError,
-			&i.FailedSince,
 			&i.Suspended,
 			&i.DueAt,
+			&i.Host,
+			&i.VerifiedAt,
+			&i.SuspendedAt,
+			&i.EndedAt,
+			&i.EndReason,
 		); err != nil {
 			return nil, err
 		}

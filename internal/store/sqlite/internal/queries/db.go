@@ -45,6 +45,12 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.appsStmt, err = db.PrepareContext(ctx, apps); err != nil {
 		return nil, fmt.Errorf("error preparing query Apps: %w", err)
 	}
+	if q.attemptsOfAppStmt, err = db.PrepareContext(ctx, attemptsOfApp); err != nil {
+		return nil, fmt.Errorf("error preparing query AttemptsOfApp: %w", err)
+	}
+	if q.attemptsOfWebhookStmt, err = db.PrepareContext(ctx, attemptsOfWebhook); err != nil {
+		return nil, fmt.Errorf("error preparing query AttemptsOfWebhook: %w", err)
+	}
 	if q.beginForgettingStmt, err = db.PrepareContext(ctx, beginForgetting); err != nil {
 		return nil, fmt.Errorf("error preparing query BeginForgetting: %w", err)
 	}
@@ -74,6 +80,9 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	}
 	if q.countPublishURLsStmt, err = db.PrepareContext(ctx, countPublishURLs); err != nil {
 		return nil, fmt.Errorf("error preparing query CountPublishURLs: %w", err)
+	}
+	if q.countQueuedStmt, err = db.PrepareContext(ctx, countQueued); err != nil {
+		return nil, fmt.Errorf("error preparing query CountQueued: %w", err)
 	}
 	if q.countSubscriptionsStmt, err = db.PrepareContext(ctx, countSubscriptions); err != nil {
 		return nil, fmt.Errorf("error preparing query CountSubscriptions: %w", err)
@@ -114,6 +123,9 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.deleteAppStmt, err = db.PrepareContext(ctx, deleteApp); err != nil {
 		return nil, fmt.Errorf("error preparing query DeleteApp: %w", err)
 	}
+	if q.deleteAttemptsThroughStmt, err = db.PrepareContext(ctx, deleteAttemptsThrough); err != nil {
+		return nil, fmt.Errorf("error preparing query DeleteAttemptsThrough: %w", err)
+	}
 	if q.deleteConversationStmt, err = db.PrepareContext(ctx, deleteConversation); err != nil {
 		return nil, fmt.Errorf("error preparing query DeleteConversation: %w", err)
 	}
@@ -122,6 +134,9 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	}
 	if q.deleteDeliveriesOfStmt, err = db.PrepareContext(ctx, deleteDeliveriesOf); err != nil {
 		return nil, fmt.Errorf("error preparing query DeleteDeliveriesOf: %w", err)
+	}
+	if q.deleteHealthStmt, err = db.PrepareContext(ctx, deleteHealth); err != nil {
+		return nil, fmt.Errorf("error preparing query DeleteHealth: %w", err)
 	}
 	if q.deleteOccurrenceStmt, err = db.PrepareContext(ctx, deleteOccurrence); err != nil {
 		return nil, fmt.Errorf("error preparing query DeleteOccurrence: %w", err)
@@ -159,6 +174,15 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.deliveriesExpiredBeforeStmt, err = db.PrepareContext(ctx, deliveriesExpiredBefore); err != nil {
 		return nil, fmt.Errorf("error preparing query DeliveriesExpiredBefore: %w", err)
 	}
+	if q.dropDeliveriesStmt, err = db.PrepareContext(ctx, dropDeliveries); err != nil {
+		return nil, fmt.Errorf("error preparing query DropDeliveries: %w", err)
+	}
+	if q.dropIdleGapsStmt, err = db.PrepareContext(ctx, dropIdleGaps); err != nil {
+		return nil, fmt.Errorf("error preparing query DropIdleGaps: %w", err)
+	}
+	if q.dropLowestStmt, err = db.PrepareContext(ctx, dropLowest); err != nil {
+		return nil, fmt.Errorf("error preparing query DropLowest: %w", err)
+	}
 	if q.dueDeliveriesStmt, err = db.PrepareContext(ctx, dueDeliveries); err != nil {
 		return nil, fmt.Errorf("error preparing query DueDeliveries: %w", err)
 	}
@@ -171,6 +195,9 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.endSubscriptionStmt, err = db.PrepareContext(ctx, endSubscription); err != nil {
 		return nil, fmt.Errorf("error preparing query EndSubscription: %w", err)
 	}
+	if q.endWebhookStmt, err = db.PrepareContext(ctx, endWebhook); err != nil {
+		return nil, fmt.Errorf("error preparing query EndWebhook: %w", err)
+	}
 	if q.eraseOccurrenceStmt, err = db.PrepareContext(ctx, eraseOccurrence); err != nil {
 		return nil, fmt.Errorf("error preparing query EraseOccurrence: %w", err)
 	}
@@ -179,6 +206,9 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	}
 	if q.expiredSubscriptionsStmt, err = db.PrepareContext(ctx, expiredSubscriptions); err != nil {
 		return nil, fmt.Errorf("error preparing query ExpiredSubscriptions: %w", err)
+	}
+	if q.failuresOfAppStmt, err = db.PrepareContext(ctx, failuresOfApp); err != nil {
+		return nil, fmt.Errorf("error preparing query FailuresOfApp: %w", err)
 	}
 	if q.finishDeliveryStmt, err = db.PrepareContext(ctx, finishDelivery); err != nil {
 		return nil, fmt.Errorf("error preparing query FinishDelivery: %w", err)
@@ -204,6 +234,9 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.hastenWebhookStmt, err = db.PrepareContext(ctx, hastenWebhook); err != nil {
 		return nil, fmt.Errorf("error preparing query HastenWebhook: %w", err)
 	}
+	if q.healthStmt, err = db.PrepareContext(ctx, health); err != nil {
+		return nil, fmt.Errorf("error preparing query Health: %w", err)
+	}
 	if q.idleWebhooksExpiredBeforeStmt, err = db.PrepareContext(ctx, idleWebhooksExpiredBefore); err != nil {
 		return nil, fmt.Errorf("error preparing query IdleWebhooksExpiredBefore: %w", err)
 	}
@@ -216,11 +249,17 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.keysStmt, err = db.PrepareContext(ctx, keys); err != nil {
 		return nil, fmt.Errorf("error preparing query Keys: %w", err)
 	}
+	if q.lastAttemptStmt, err = db.PrepareContext(ctx, lastAttempt); err != nil {
+		return nil, fmt.Errorf("error preparing query LastAttempt: %w", err)
+	}
 	if q.leasedDeliveriesStmt, err = db.PrepareContext(ctx, leasedDeliveries); err != nil {
 		return nil, fmt.Errorf("error preparing query LeasedDeliveries: %w", err)
 	}
 	if q.logStmt, err = db.PrepareContext(ctx, log); err != nil {
 		return nil, fmt.Errorf("error preparing query Log: %w", err)
+	}
+	if q.lowestQueuedStmt, err = db.PrepareContext(ctx, lowestQueued); err != nil {
+		return nil, fmt.Errorf("error preparing query LowestQueued: %w", err)
 	}
 	if q.manifestStmt, err = db.PrepareContext(ctx, manifest); err != nil {
 		return nil, fmt.Errorf("error preparing query Manifest: %w", err)
@@ -252,8 +291,14 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.occurrencesToStmt, err = db.PrepareContext(ctx, occurrencesTo); err != nil {
 		return nil, fmt.Errorf("error preparing query OccurrencesTo: %w", err)
 	}
+	if q.oldestAttemptsStmt, err = db.PrepareContext(ctx, oldestAttempts); err != nil {
+		return nil, fmt.Errorf("error preparing query OldestAttempts: %w", err)
+	}
 	if q.oldestOccurrencesStmt, err = db.PrepareContext(ctx, oldestOccurrences); err != nil {
 		return nil, fmt.Errorf("error preparing query OldestOccurrences: %w", err)
+	}
+	if q.overfullStmt, err = db.PrepareContext(ctx, overfull); err != nil {
+		return nil, fmt.Errorf("error preparing query Overfull: %w", err)
 	}
 	if q.oweStmt, err = db.PrepareContext(ctx, owe); err != nil {
 		return nil, fmt.Errorf("error preparing query Owe: %w", err)
@@ -273,6 +318,9 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.putConversationStmt, err = db.PrepareContext(ctx, putConversation); err != nil {
 		return nil, fmt.Errorf("error preparing query PutConversation: %w", err)
 	}
+	if q.putHealthStmt, err = db.PrepareContext(ctx, putHealth); err != nil {
+		return nil, fmt.Errorf("error preparing query PutHealth: %w", err)
+	}
 	if q.putManifestStmt, err = db.PrepareContext(ctx, putManifest); err != nil {
 		return nil, fmt.Errorf("error preparing query PutManifest: %w", err)
 	}
@@ -290,6 +338,9 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	}
 	if q.queueDeliveryStmt, err = db.PrepareContext(ctx, queueDelivery); err != nil {
 		return nil, fmt.Errorf("error preparing query QueueDelivery: %w", err)
+	}
+	if q.recordAttemptStmt, err = db.PrepareContext(ctx, recordAttempt); err != nil {
+		return nil, fmt.Errorf("error preparing query RecordAttempt: %w", err)
 	}
 	if q.refreshClaimedStmt, err = db.PrepareContext(ctx, refreshClaimed); err != nil {
 		return nil, fmt.Errorf("error preparing query RefreshClaimed: %w", err)
@@ -323,6 +374,9 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	}
 	if q.replaysOfStmt, err = db.PrepareContext(ctx, replaysOf); err != nil {
 		return nil, fmt.Errorf("error preparing query ReplaysOf: %w", err)
+	}
+	if q.restartDeliveryStmt, err = db.PrepareContext(ctx, restartDelivery); err != nil {
+		return nil, fmt.Errorf("error preparing query RestartDelivery: %w", err)
 	}
 	if q.retryDeliveryStmt, err = db.PrepareContext(ctx, retryDelivery); err != nil {
 		return nil, fmt.Errorf("error preparing query RetryDelivery: %w", err)
@@ -384,8 +438,17 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.topicsBetweenStmt, err = db.PrepareContext(ctx, topicsBetween); err != nil {
 		return nil, fmt.Errorf("error preparing query TopicsBetween: %w", err)
 	}
+	if q.verifiedAtStmt, err = db.PrepareContext(ctx, verifiedAt); err != nil {
+		return nil, fmt.Errorf("error preparing query VerifiedAt: %w", err)
+	}
 	if q.webhookStmt, err = db.PrepareContext(ctx, webhook); err != nil {
 		return nil, fmt.Errorf("error preparing query Webhook: %w", err)
+	}
+	if q.webhookEndedStmt, err = db.PrepareContext(ctx, webhookEnded); err != nil {
+		return nil, fmt.Errorf("error preparing query WebhookEnded: %w", err)
+	}
+	if q.webhooksEndedBeforeStmt, err = db.PrepareContext(ctx, webhooksEndedBefore); err != nil {
+		return nil, fmt.Errorf("error preparing query WebhooksEndedBefore: %w", err)
 	}
 	if q.webhooksForStmt, err = db.PrepareContext(ctx, webhooksFor); err != nil {
 		return nil, fmt.Errorf("error preparing query WebhooksFor: %w", err)
@@ -451,6 +514,16 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing appsStmt: %w", cerr)
 		}
 	}
+	if q.attemptsOfAppStmt != nil {
+		if cerr := q.attemptsOfAppStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing attemptsOfAppStmt: %w", cerr)
+		}
+	}
+	if q.attemptsOfWebhookStmt != nil {
+		if cerr := q.attemptsOfWebhookStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing attemptsOfWebhookStmt: %w", cerr)
+		}
+	}
 	if q.beginForgettingStmt != nil {
 		if cerr := q.beginForgettingStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing beginForgettingStmt: %w", cerr)
@@ -499,6 +572,11 @@ func (q *Queries) Close() error {
 	if q.countPublishURLsStmt != nil {
 		if cerr := q.countPublishURLsStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing countPublishURLsStmt: %w", cerr)
+		}
+	}
+	if q.countQueuedStmt != nil {
+		if cerr := q.countQueuedStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing countQueuedStmt: %w", cerr)
 		}
 	}
 	if q.countSubscriptionsStmt != nil {
@@ -566,6 +644,11 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing deleteAppStmt: %w", cerr)
 		}
 	}
+	if q.deleteAttemptsThroughStmt != nil {
+		if cerr := q.deleteAttemptsThroughStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing deleteAttemptsThroughStmt: %w", cerr)
+		}
+	}
 	if q.deleteConversationStmt != nil {
 		if cerr := q.deleteConversationStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing deleteConversationStmt: %w", cerr)
@@ -579,6 +662,11 @@ func (q *Queries) Close() error {
 	if q.deleteDeliveriesOfStmt != nil {
 		if cerr := q.deleteDeliveriesOfStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing deleteDeliveriesOfStmt: %w", cerr)
+		}
+	}
+	if q.deleteHealthStmt != nil {
+		if cerr := q.deleteHealthStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing deleteHealthStmt: %w", cerr)
 		}
 	}
 	if q.deleteOccurrenceStmt != nil {
@@ -641,6 +729,21 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing deliveriesExpiredBeforeStmt: %w", cerr)
 		}
 	}
+	if q.dropDeliveriesStmt != nil {
+		if cerr := q.dropDeliveriesStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing dropDeliveriesStmt: %w", cerr)
+		}
+	}
+	if q.dropIdleGapsStmt != nil {
+		if cerr := q.dropIdleGapsStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing dropIdleGapsStmt: %w", cerr)
+		}
+	}
+	if q.dropLowestStmt != nil {
+		if cerr := q.dropLowestStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing dropLowestStmt: %w", cerr)
+		}
+	}
 	if q.dueDeliveriesStmt != nil {
 		if cerr := q.dueDeliveriesStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing dueDeliveriesStmt: %w", cerr)
@@ -661,6 +764,11 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing endSubscriptionStmt: %w", cerr)
 		}
 	}
+	if q.endWebhookStmt != nil {
+		if cerr := q.endWebhookStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing endWebhookStmt: %w", cerr)
+		}
+	}
 	if q.eraseOccurrenceStmt != nil {
 		if cerr := q.eraseOccurrenceStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing eraseOccurrenceStmt: %w", cerr)
@@ -674,6 +782,11 @@ func (q *Queries) Close() error {
 	if q.expiredSubscriptionsStmt != nil {
 		if cerr := q.expiredSubscriptionsStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing expiredSubscriptionsStmt: %w", cerr)
+		}
+	}
+	if q.failuresOfAppStmt != nil {
+		if cerr := q.failuresOfAppStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing failuresOfAppStmt: %w", cerr)
 		}
 	}
 	if q.finishDeliveryStmt != nil {
@@ -716,6 +829,11 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing hastenWebhookStmt: %w", cerr)
 		}
 	}
+	if q.healthStmt != nil {
+		if cerr := q.healthStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing healthStmt: %w", cerr)
+		}
+	}
 	if q.idleWebhooksExpiredBeforeStmt != nil {
 		if cerr := q.idleWebhooksExpiredBeforeStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing idleWebhooksExpiredBeforeStmt: %w", cerr)
@@ -736,6 +854,11 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing keysStmt: %w", cerr)
 		}
 	}
+	if q.lastAttemptStmt != nil {
+		if cerr := q.lastAttemptStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing lastAttemptStmt: %w", cerr)
+		}
+	}
 	if q.leasedDeliveriesStmt != nil {
 		if cerr := q.leasedDeliveriesStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing leasedDeliveriesStmt: %w", cerr)
@@ -744,6 +867,11 @@ func (q *Queries) Close() error {
 	if q.logStmt != nil {
 		if cerr := q.logStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing logStmt: %w", cerr)
+		}
+	}
+	if q.lowestQueuedStmt != nil {
+		if cerr := q.lowestQueuedStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing lowestQueuedStmt: %w", cerr)
 		}
 	}
 	if q.manifestStmt != nil {
@@ -796,9 +924,19 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing occurrencesToStmt: %w", cerr)
 		}
 	}
+	if q.oldestAttemptsStmt != nil {
+		if cerr := q.oldestAttemptsStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing oldestAttemptsStmt: %w", cerr)
+		}
+	}
 	if q.oldestOccurrencesStmt != nil {
 		if cerr := q.oldestOccurrencesStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing oldestOccurrencesStmt: %w", cerr)
+		}
+	}
+	if q.overfullStmt != nil {
+		if cerr := q.overfullStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing overfullStmt: %w", cerr)
 		}
 	}
 	if q.oweStmt != nil {
@@ -831,6 +969,11 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing putConversationStmt: %w", cerr)
 		}
 	}
+	if q.putHealthStmt != nil {
+		if cerr := q.putHealthStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing putHealthStmt: %w", cerr)
+		}
+	}
 	if q.putManifestStmt != nil {
 		if cerr := q.putManifestStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing putManifestStmt: %w", cerr)
@@ -859,6 +1002,11 @@ func (q *Queries) Close() error {
 	if q.queueDeliveryStmt != nil {
 		if cerr := q.queueDeliveryStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing queueDeliveryStmt: %w", cerr)
+		}
+	}
+	if q.recordAttemptStmt != nil {
+		if cerr := q.recordAttemptStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing recordAttemptStmt: %w", cerr)
 		}
 	}
 	if q.refreshClaimedStmt != nil {
@@ -914,6 +1062,11 @@ func (q *Queries) Close() error {
 	if q.replaysOfStmt != nil {
 		if cerr := q.replaysOfStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing replaysOfStmt: %w", cerr)
+		}
+	}
+	if q.restartDeliveryStmt != nil {
+		if cerr := q.restartDeliveryStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing restartDeliveryStmt: %w", cerr)
 		}
 	}
 	if q.retryDeliveryStmt != nil {
@@ -1016,9 +1169,24 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing topicsBetweenStmt: %w", cerr)
 		}
 	}
+	if q.verifiedAtStmt != nil {
+		if cerr := q.verifiedAtStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing verifiedAtStmt: %w", cerr)
+		}
+	}
 	if q.webhookStmt != nil {
 		if cerr := q.webhookStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing webhookStmt: %w", cerr)
+		}
+	}
+	if q.webhookEndedStmt != nil {
+		if cerr := q.webhookEndedStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing webhookEndedStmt: %w", cerr)
+		}
+	}
+	if q.webhooksEndedBeforeStmt != nil {
+		if cerr := q.webhooksEndedBeforeStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing webhooksEndedBeforeStmt: %w", cerr)
 		}
 	}
 	if q.webhooksForStmt != nil {
@@ -1107,6 +1275,8 @@ type Queries struct {
 	anythingOwedStmt                   *sql.Stmt
 	appStmt                            *sql.Stmt
 	appsStmt                           *sql.Stmt
+	attemptsOfAppStmt                  *sql.Stmt
+	attemptsOfWebhookStmt              *sql.Stmt
 	beginForgettingStmt                *sql.Stmt
 	claimDeliveryStmt                  *sql.Stmt
 	conversationStmt                   *sql.Stmt
@@ -1117,6 +1287,7 @@ type Queries struct {
 	countErasureStmt                   *sql.Stmt
 	countGrantsStmt                    *sql.Stmt
 	countPublishURLsStmt               *sql.Stmt
+	countQueuedStmt                    *sql.Stmt
 	countSubscriptionsStmt             *sql.Stmt
 	countSubscriptionsOfAppStmt        *sql.Stmt
 	countSubscriptionsOfUserStmt       *sql.Stmt
@@ -1130,9 +1301,11 @@ type Queries struct {
 	createLogStmt                      *sql.Stmt
 	createWorkspaceStmt                *sql.Stmt
 	deleteAppStmt                      *sql.Stmt
+	deleteAttemptsThroughStmt          *sql.Stmt
 	deleteConversationStmt             *sql.Stmt
 	deleteDeliveriesAtStmt             *sql.Stmt
 	deleteDeliveriesOfStmt             *sql.Stmt
+	deleteHealthStmt                   *sql.Stmt
 	deleteOccurrenceStmt               *sql.Stmt
 	deleteOccurrencesAtStmt            *sql.Stmt
 	deleteOccurrencesOfAppStmt         *sql.Stmt
@@ -1145,13 +1318,18 @@ type Queries struct {
 	deleteWebhookStmt                  *sql.Stmt
 	deleteWorkspaceStmt                *sql.Stmt
 	deliveriesExpiredBeforeStmt        *sql.Stmt
+	dropDeliveriesStmt                 *sql.Stmt
+	dropIdleGapsStmt                   *sql.Stmt
+	dropLowestStmt                     *sql.Stmt
 	dueDeliveriesStmt                  *sql.Stmt
 	dueWebhooksStmt                    *sql.Stmt
 	endForgettingStmt                  *sql.Stmt
 	endSubscriptionStmt                *sql.Stmt
+	endWebhookStmt                     *sql.Stmt
 	eraseOccurrenceStmt                *sql.Stmt
 	erasuresStmt                       *sql.Stmt
 	expiredSubscriptionsStmt           *sql.Stmt
+	failuresOfAppStmt                  *sql.Stmt
 	finishDeliveryStmt                 *sql.Stmt
 	firstPlaceFromStmt                 *sql.Stmt
 	forgetSpentStmt                    *sql.Stmt
@@ -1160,12 +1338,15 @@ type Queries struct {
 	handStmt                           *sql.Stmt
 	handedStmt                         *sql.Stmt
 	hastenWebhookStmt                  *sql.Stmt
+	healthStmt                         *sql.Stmt
 	idleWebhooksExpiredBeforeStmt      *sql.Stmt
 	keyStmt                            *sql.Stmt
 	keyTakenStmt                       *sql.Stmt
 	keysStmt                           *sql.Stmt
+	lastAttemptStmt                    *sql.Stmt
 	leasedDeliveriesStmt               *sql.Stmt
 	logStmt                            *sql.Stmt
+	lowestQueuedStmt                   *sql.Stmt
 	manifestStmt                       *sql.Stmt
 	manifestVersionStmt                *sql.Stmt
 	nextDueStmt                        *sql.Stmt
@@ -1176,19 +1357,23 @@ type Queries struct {
 	occurrencesAtStmt                  *sql.Stmt
 	occurrencesThroughStmt             *sql.Stmt
 	occurrencesToStmt                  *sql.Stmt
+	oldestAttemptsStmt                 *sql.Stmt
 	oldestOccurrencesStmt              *sql.Stmt
+	overfullStmt                       *sql.Stmt
 	oweStmt                            *sql.Stmt
 	oweTooStmt                         *sql.Stmt
 	owedStmt                           *sql.Stmt
 	pickySubscriptionsToStmt           *sql.Stmt
 	publishURLStmt                     *sql.Stmt
 	putConversationStmt                *sql.Stmt
+	putHealthStmt                      *sql.Stmt
 	putManifestStmt                    *sql.Stmt
 	putPublishURLStmt                  *sql.Stmt
 	putReplayStmt                      *sql.Stmt
 	putSubscriptionStmt                *sql.Stmt
 	putWebhookStmt                     *sql.Stmt
 	queueDeliveryStmt                  *sql.Stmt
+	recordAttemptStmt                  *sql.Stmt
 	refreshClaimedStmt                 *sql.Stmt
 	refreshWebhookStmt                 *sql.Stmt
 	releaseAppStmt                     *sql.Stmt
@@ -1200,6 +1385,7 @@ type Queries struct {
 	replayStmt                         *sql.Stmt
 	replaysEverStmt                    *sql.Stmt
 	replaysOfStmt                      *sql.Stmt
+	restartDeliveryStmt                *sql.Stmt
 	retryDeliveryStmt                  *sql.Stmt
 	revokeKeyStmt                      *sql.Stmt
 	runAtStmt                          *sql.Stmt
@@ -1220,7 +1406,10 @@ type Queries struct {
 	subscriptionsToStmt                *sql.Stmt
 	topicsAtStmt                       *sql.Stmt
 	topicsBetweenStmt                  *sql.Stmt
+	verifiedAtStmt                     *sql.Stmt
 	webhookStmt                        *sql.Stmt
+	webhookEndedStmt                   *sql.Stmt
+	webhooksEndedBeforeStmt            *sql.Stmt
 	webhooksForStmt                    *sql.Stmt
 	webhooksOfAppStmt                  *sql.Stmt
 	webhooksOfEventStmt                *sql.Stmt
@@ -1242,6 +1431,8 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		anythingOwedStmt:                   q.anythingOwedStmt,
 		appStmt:                            q.appStmt,
 		appsStmt:                           q.appsStmt,
+		attemptsOfAppStmt:                  q.attemptsOfAppStmt,
+		attemptsOfWebhookStmt:              q.attemptsOfWebhookStmt,
 		beginForgettingStmt:                q.beginForgettingStmt,
 		claimDeliveryStmt:                  q.claimDeliveryStmt,
 		conversationStmt:                   q.conversationStmt,
@@ -1252,6 +1443,7 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		countErasureStmt:                   q.countErasureStmt,
 		countGrantsStmt:                    q.countGrantsStmt,
 		countPublishURLsStmt:               q.countPublishURLsStmt,
+		countQueuedStmt:                    q.countQueuedStmt,
 		countSubscriptionsStmt:             q.countSubscriptionsStmt,
 		countSubscriptionsOfAppStmt:        q.countSubscriptionsOfAppStmt,
 		countSubscriptionsOfUserStmt:       q.countSubscriptionsOfUserStmt,
@@ -1265,9 +1457,11 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		createLogStmt:                      q.createLogStmt,
 		createWorkspaceStmt:                q.createWorkspaceStmt,
 		deleteAppStmt:                      q.deleteAppStmt,
+		deleteAttemptsThroughStmt:          q.deleteAttemptsThroughStmt,
 		deleteConversationStmt:             q.deleteConversationStmt,
 		deleteDeliveriesAtStmt:             q.deleteDeliveriesAtStmt,
 		deleteDeliveriesOfStmt:             q.deleteDeliveriesOfStmt,
+		deleteHealthStmt:                   q.deleteHealthStmt,
 		deleteOccurrenceStmt:               q.deleteOccurrenceStmt,
 		deleteOccurrencesAtStmt:            q.deleteOccurrencesAtStmt,
 		deleteOccurrencesOfAppStmt:         q.deleteOccurrencesOfAppStmt,
@@ -1280,13 +1474,18 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		deleteWebhookStmt:                  q.deleteWebhookStmt,
 		deleteWorkspaceStmt:                q.deleteWorkspaceStmt,
 		deliveriesExpiredBeforeStmt:        q.deliveriesExpiredBeforeStmt,
+		dropDeliveriesStmt:                 q.dropDeliveriesStmt,
+		dropIdleGapsStmt:                   q.dropIdleGapsStmt,
+		dropLowestStmt:                     q.dropLowestStmt,
 		dueDeliveriesStmt:                  q.dueDeliveriesStmt,
 		dueWebhooksStmt:                    q.dueWebhooksStmt,
 		endForgettingStmt:                  q.endForgettingStmt,
 		endSubscriptionStmt:                q.endSubscriptionStmt,
+		endWebhookStmt:                     q.endWebhookStmt,
 		eraseOccurrenceStmt:                q.eraseOccurrenceStmt,
 		erasuresStmt:                       q.erasuresStmt,
 		expiredSubscriptionsStmt:           q.expiredSubscriptionsStmt,
+		failuresOfAppStmt:                  q.failuresOfAppStmt,
 		finishDeliveryStmt:                 q.finishDeliveryStmt,
 		firstPlaceFromStmt:                 q.firstPlaceFromStmt,
 		forgetSpentStmt:                    q.forgetSpentStmt,
@@ -1295,12 +1494,15 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		handStmt:                           q.handStmt,
 		handedStmt:                         q.handedStmt,
 		hastenWebhookStmt:                  q.hastenWebhookStmt,
+		healthStmt:                         q.healthStmt,
 		idleWebhooksExpiredBeforeStmt:      q.idleWebhooksExpiredBeforeStmt,
 		keyStmt:                            q.keyStmt,
 		keyTakenStmt:                       q.keyTakenStmt,
 		keysStmt:                           q.keysStmt,
+		lastAttemptStmt:                    q.lastAttemptStmt,
 		leasedDeliveriesStmt:               q.leasedDeliveriesStmt,
 		logStmt:                            q.logStmt,
+		lowestQueuedStmt:                   q.lowestQueuedStmt,
 		manifestStmt:                       q.manifestStmt,
 		manifestVersionStmt:                q.manifestVersionStmt,
 		nextDueStmt:                        q.nextDueStmt,
@@ -1311,19 +1513,23 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		occurrencesAtStmt:                  q.occurrencesAtStmt,
 		occurrencesThroughStmt:             q.occurrencesThroughStmt,
 		occurrencesToStmt:                  q.occurrencesToStmt,
+		oldestAttemptsStmt:                 q.oldestAttemptsStmt,
 		oldestOccurrencesStmt:              q.oldestOccurrencesStmt,
+		overfullStmt:                       q.overfullStmt,
 		oweStmt:                            q.oweStmt,
 		oweTooStmt:                         q.oweTooStmt,
 		owedStmt:                           q.owedStmt,
 		pickySubscriptionsToStmt:           q.pickySubscriptionsToStmt,
 		publishURLStmt:                     q.publishURLStmt,
 		putConversationStmt:                q.putConversationStmt,
+		putHealthStmt:                      q.putHealthStmt,
 		putManifestStmt:                    q.putManifestStmt,
 		putPublishURLStmt:                  q.putPublishURLStmt,
 		putReplayStmt:                      q.putReplayStmt,
 		putSubscriptionStmt:                q.putSubscriptionStmt,
 		putWebhookStmt:                     q.putWebhookStmt,
 		queueDeliveryStmt:                  q.queueDeliveryStmt,
+		recordAttemptStmt:                  q.recordAttemptStmt,
 		refreshClaimedStmt:                 q.refreshClaimedStmt,
 		refreshWebhookStmt:                 q.refreshWebhookStmt,
 		releaseAppStmt:                     q.releaseAppStmt,
@@ -1335,6 +1541,7 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		replayStmt:                         q.replayStmt,
 		replaysEverStmt:                    q.replaysEverStmt,
 		replaysOfStmt:                      q.replaysOfStmt,
+		restartDeliveryStmt:                q.restartDeliveryStmt,
 		retryDeliveryStmt:                  q.retryDeliveryStmt,
 		revokeKeyStmt:                      q.revokeKeyStmt,
 		runAtStmt:                          q.runAtStmt,
@@ -1355,7 +1562,10 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		subscriptionsToStmt:                q.subscriptionsToStmt,
 		topicsAtStmt:                       q.topicsAtStmt,
 		topicsBetweenStmt:                  q.topicsBetweenStmt,
+		verifiedAtStmt:                     q.verifiedAtStmt,
 		webhookStmt:                        q.webhookStmt,
+		webhookEndedStmt:                   q.webhookEndedStmt,
+		webhooksEndedBeforeStmt:            q.webhooksEndedBeforeStmt,
 		webhooksForStmt:                    q.webhooksForStmt,
 		webhooksOfAppStmt:                  q.webhooksOfAppStmt,
 		webhooksOfEventStmt:                q.webhooksOfEventStmt,

@@ -15,6 +15,21 @@ type App struct {
 	CreatedAt int64
 }
 
+type Attempt struct {
+	N       int64
+	App     string
+	Webhook string
+	Seq     int64
+	Kind    string
+	Number  int64
+	At      int64
+	Took    int64
+	Status  int64
+	Reason  string
+	Outcome string
+	NextAt  int64
+}
+
 type Conversation struct {
 	N            int64
 	ID           string
@@ -32,13 +47,15 @@ type Conversation struct {
 }
 
 type Delivery struct {
-	Webhook  string
-	Seq      int64
-	Attempts int64
-	NextAt   int64
-	Error    string
-	Claim    int64
-	Leased   bool
+	Webhook   string
+	Seq       int64
+	Kind      string
+	Attempts  int64
+	NextAt    int64
+	Error     string
+	Claim     int64
+	Leased    bool
+	Watermark sql.NullInt64
 }
 
 type Erasure struct {
@@ -59,6 +76,17 @@ type Grant struct {
 	Agent       string
 	DisplayName string
 	CreatedAt   int64
+}
+
+type Health struct {
+	Webhook        string
+	LastDeliveryAt int64
+	LastError      string
+	FailedSince    int64
+	ThrottledUntil int64
+	WindowAt       int64
+	Attempts       int64
+	Failures       int64
 }
 
 type Key struct {
@@ -161,28 +189,30 @@ type TopicPlace struct {
 }
 
 type Webhook struct {
-	N              int64
-	ID             string
-	App            string
-	Principal      string
-	UserID         string
-	Url            string
-	Event          string
-	Arguments      []byte
-	Topic          string
-	Filter         []byte
-	Dialect        string
-	FromSeq        int64
-	CreatedAt      int64
-	ExpiresAt      int64
-	Secret         []byte
-	Former         []byte
-	FormerUntil    int64
-	LastDeliveryAt int64
-	LastError      string
-	FailedSince    int64
-	Suspended      bool
-	DueAt          sql.NullInt64
+	N           int64
+	ID          string
+	App         string
+	Principal   string
+	UserID      string
+	Url         string
+	Event       string
+	Arguments   []byte
+	Topic       string
+	Filter      []byte
+	Dialect     string
+	FromSeq     int64
+	CreatedAt   int64
+	ExpiresAt   int64
+	Secret      []byte
+	Former      []byte
+	FormerUntil int64
+	Suspended   bool
+	DueAt       sql.NullInt64
+	Host        string
+	VerifiedAt  int64
+	SuspendedAt int64
+	EndedAt     int64
+	EndReason   string
 }
 
 type Workspace struct {

@@ -140,6 +140,120 @@ func (q *Queries) Apps(ctx context.Context) ([]App, error) {
 	return items, nil
 }
 
+const attemptsOfApp = `-- name: AttemptsOfApp :many
+SELECT n, app, webhook, seq, kind, number, at, took, status, reason, outcome, next_at FROM attempts WHERE app = ?1 AND n < ?2 AND at >= ?3 AND at < ?4 ORDER BY n DESC LIMIT ?5
+`
+
+type AttemptsOfAppParams struct {
+	App    string
+	Before int64
+	Since  int64
+	Until  int64
+	Max    int64
+}
+
+func (q *Queries) AttemptsOfApp(ctx context.Context, arg AttemptsOfAppParams) ([]Attempt, error) {
+	rows, err := q.query(ctx, q.attemptsOfAppStmt, attemptsOfApp,
+		arg.App,
+		arg.Before,
+		arg.Since,
+		arg.Until,
+		arg.Max,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Attempt
+	for rows.Next() {
+		var i Attempt
+		if err := rows.Scan(
+			&i.N,
+			&i.App,
+			&i.Webhook,
+			&i.Seq,
+			&i.Kind,
+			&i.Number,
+			&i.At,
+			&i.Took,
+			&i.Status,
+			&i.Reason,
+			&i.Outcome,
+			&i.NextAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const attemptsOfWebhook = `-- name: AttemptsOfWebhook :many
+SELECT n, app, webhook, seq, kind, number, at, took, status, reason, outcome, next_at FROM attempts WHERE webhook = ?1 AND +app = ?2 AND n < ?3 AND at >= ?4 AND at < ?5
+    AND (+outcome <> 'delivered' OR NOT CAST(?6 AS INTEGER)) ORDER BY n DESC LIMIT ?7
+`
+
+type AttemptsOfWebhookParams struct {
+	Webhook string
+	App     string
+	Before  int64
+	Since   int64
+	Until   int64
+	Failed  int64
+	Max     int64
+}
+
+// The plus keeps SQLite from the indexes of apps.
+func (q *Queries) AttemptsOfWebhook(ctx context.Context, arg AttemptsOfWebhookParams) ([]Attempt, error) {
+	rows, err := q.query(ctx, q.attemptsOfWebhookStmt, attemptsOfWebhook,
+		arg.Webhook,
+		arg.App,
+		arg.Before,
+		arg.Since,
+		arg.Until,
+		arg.Failed,
+		arg.Max,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Attempt
+	for rows.Next() {
+		var i Attempt
+		if err := rows.Scan(
+			&i.N,
+			&i.App,
+			&i.Webhook,
+			&i.Seq,
+			&i.Kind,
+			&i.Number,
+			&i.At,
+			&i.Took,
+			&i.Status,
+			&i.Reason,
+			&i.Outcome,
+			&i.NextAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const beginForgetting = `-- name: BeginForgetting :exec
 INSERT INTO forgetting (app, user_id) VALUES (?, ?) ON CONFLICT DO NOTHING
 `
@@ -155,20 +269,36 @@ func (q *Queries) BeginForgetting(ctx context.Context, arg BeginForgettingParams
 }
 
 const claimDelivery = `-- name: ClaimDelivery :one
-UPDATE deliveries SET next_at = ?, leased = 1, claim = claim + 1 WHERE webhook = ? AND seq = ? RETURNING claim
+UPDATE deliveries SET next_at = ?1, leased = 1, claim = claim + 1, watermark = CASE WHEN deliveries.kind = '' THEN coalesce(
+    deliveries.watermark,
+    (SELECT d.seq - 1 FROM deliveries AS d WHERE d.webhook = ?2 AND d.seq < ?3 AND d.kind = '' ORDER BY d.seq LIMIT 1),
+    deliveries.seq) END
+WHERE deliveries.webhook = ?2 AND deliveries.seq = ?3 AND deliveries.kind = ?4 RETURNING claim, watermark
 `
 
 type ClaimDeliveryParams struct {
 	NextAt  int64
 	Webhook string
 	Seq     int64
+	Kind    string
 }
 
-func (q *Queries) ClaimDelivery(ctx context.Context, arg ClaimDeliveryParams) (int64, error) {
-	row := q.queryRow(ctx, q.claimDeliveryStmt, claimDelivery, arg.NextAt, arg.Webhook, arg.Seq)
-	var claim int64
-	err := row.Scan(&claim)
-	return claim, err
+type ClaimDeliveryRow struct {
+	Claim     int64
+	Watermark sql.NullInt64
+}
+
+// The first claim of an occurrence's delivery sets its watermark.
+func (q *Queries) ClaimDelivery(ctx context.Context, arg ClaimDeliveryParams) (ClaimDeliveryRow, error) {
+	row := q.queryRow(ctx, q.claimDeliveryStmt, claimDelivery,
+		arg.NextAt,
+		arg.Webhook,
+		arg.Seq,
+		arg.Kind,
+	)
+	var i ClaimDeliveryRow
+	err := row.Scan(&i.Claim, &i.Watermark)
+	return i, err
 }
 
 const conversation = `-- name: Conversation :one
@@ -357,6 +487,17 @@ SELECT count(*) FROM publish_urls WHERE app = ? AND revoked_at = 0
 
 func (q *Queries) CountPublishURLs(ctx context.Context, app string) (int64, error) {
 	row := q.queryRow(ctx, q.countPublishURLsStmt, countPublishURLs, app)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const countQueued = `-- name: CountQueued :one
+SELECT count(*) FROM deliveries WHERE webhook = ? AND kind = ''
+`
+
+func (q *Queries) CountQueued(ctx context.Context, webhook string) (int64, error) {
+	row := q.queryRow(ctx, q.countQueuedStmt, countQueued, webhook)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
@@ -601,6 +742,15 @@ func (q *Queries) DeleteApp(ctx context.Context, id string) (int64, error) {
 	return result.RowsAffected()
 }
 
+const deleteAttemptsThrough = `-- name: DeleteAttemptsThrough :exec
+DELETE FROM attempts WHERE n <= ?
+`
+
+func (q *Queries) DeleteAttemptsThrough(ctx context.Context, n int64) error {
+	_, err := q.exec(ctx, q.deleteAttemptsThroughStmt, deleteAttemptsThrough, n)
+	return err
+}
+
 const deleteConversation = `-- name: DeleteConversation :exec
 DELETE FROM conversations WHERE id = ?
 `
@@ -611,7 +761,7 @@ func (q *Queries) DeleteConversation(ctx context.Context, id string) error {
 }
 
 const deleteDeliveriesAt = `-- name: DeleteDeliveriesAt :many
-DELETE FROM deliveries WHERE seq IN (SELECT place.value FROM json_each(?1) AS place) RETURNING webhook
+DELETE FROM deliveries WHERE kind = '' AND seq IN (SELECT place.value FROM json_each(?1) AS place) RETURNING webhook
 `
 
 func (q *Queries) DeleteDeliveriesAt(ctx context.Context, places interface{}) ([]string, error) {
@@ -638,7 +788,7 @@ func (q *Queries) DeleteDeliveriesAt(ctx context.Context, places interface{}) ([
 }
 
 const deleteDeliveriesOf = `-- name: DeleteDeliveriesOf :many
-DELETE FROM deliveries WHERE seq = ? RETURNING webhook
+DELETE FROM deliveries WHERE seq = ? AND kind = '' RETURNING webhook
 `
 
 func (q *Queries) DeleteDeliveriesOf(ctx context.Context, seq int64) ([]string, error) {
@@ -662,6 +812,15 @@ func (q *Queries) DeleteDeliveriesOf(ctx context.Context, seq int64) ([]string, 
 		return nil, err
 	}
 	return items, nil
+}
+
+const deleteHealth = `-- name: DeleteHealth :exec
+DELETE FROM health WHERE webhook = ?
+`
+
+func (q *Queries) DeleteHealth(ctx context.Context, webhook string) error {
+	_, err := q.exec(ctx, q.deleteHealthStmt, deleteHealth, webhook)
+	return err
 }
 
 const deleteOccurrence = `-- name: DeleteOccurrence :exec
@@ -836,7 +995,7 @@ func (q *Queries) DeleteWorkspace(ctx context.Context, id string) (int64, error)
 }
 
 const deliveriesExpiredBefore = `-- name: DeliveriesExpiredBefore :many
-SELECT webhook, seq, attempts, next_at, error, claim, leased FROM deliveries WHERE webhook IN (SELECT id FROM webhooks WHERE expires_at < ?1) LIMIT ?2
+SELECT webhook, seq, kind, attempts, next_at, error, claim, leased, watermark FROM deliveries WHERE webhook IN (SELECT id FROM webhooks WHERE expires_at <> 0 AND expires_at < ?1) LIMIT ?2
 `
 
 type DeliveriesExpiredBeforeParams struct {
@@ -856,11 +1015,13 @@ func (q *Queries) DeliveriesExpiredBefore(ctx context.Context, arg DeliveriesExp
 		if err := rows.Scan(
 			&i.Webhook,
 			&i.Seq,
+			&i.Kind,
 			&i.Attempts,
 			&i.NextAt,
 			&i.Error,
 			&i.Claim,
 			&i.Leased,
+			&i.Watermark,
 		); err != nil {
 			return nil, err
 		}
@@ -875,8 +1036,60 @@ func (q *Queries) DeliveriesExpiredBefore(ctx context.Context, arg DeliveriesExp
 	return items, nil
 }
 
+const dropDeliveries = `-- name: DropDeliveries :exec
+DELETE FROM deliveries WHERE webhook = ?
+`
+
+func (q *Queries) DropDeliveries(ctx context.Context, webhook string) error {
+	_, err := q.exec(ctx, q.dropDeliveriesStmt, dropDeliveries, webhook)
+	return err
+}
+
+const dropIdleGaps = `-- name: DropIdleGaps :exec
+DELETE FROM deliveries WHERE webhook = ? AND kind = 'gap' AND leased = 0
+`
+
+func (q *Queries) DropIdleGaps(ctx context.Context, webhook string) error {
+	_, err := q.exec(ctx, q.dropIdleGapsStmt, dropIdleGaps, webhook)
+	return err
+}
+
+const dropLowest = `-- name: DropLowest :many
+DELETE FROM deliveries WHERE deliveries.webhook = ?1 AND deliveries.kind = '' AND deliveries.seq IN
+    (SELECT d.seq FROM deliveries AS d WHERE d.webhook = ?1 AND d.kind = '' ORDER BY d.seq LIMIT ?2)
+RETURNING seq
+`
+
+type DropLowestParams struct {
+	Webhook string
+	Max     int64
+}
+
+func (q *Queries) DropLowest(ctx context.Context, arg DropLowestParams) ([]int64, error) {
+	rows, err := q.query(ctx, q.dropLowestStmt, dropLowest, arg.Webhook, arg.Max)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var seq int64
+		if err := rows.Scan(&seq); err != nil {
+			return nil, err
+		}
+		items = append(items, seq)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const dueDeliveries = `-- name: DueDeliveries :many
-SELECT webhook, seq, attempts, next_at, error, claim, leased FROM deliveries WHERE webhook = ? AND next_at <= ? ORDER BY next_at, seq LIMIT ?
+SELECT webhook, seq, kind, attempts, next_at, error, claim, leased, watermark FROM deliveries WHERE webhook = ? AND next_at <= ? ORDER BY next_at, seq LIMIT ?
 `
 
 type DueDeliveriesParams struct {
@@ -897,11 +1110,13 @@ func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([
 		if err := rows.Scan(
 			&i.Webhook,
 			&i.Seq,
+			&i.Kind,
 			&i.Attempts,
 			&i.NextAt,
 			&i.Error,
 			&i.Claim,
 			&i.Leased,
+			&i.Watermark,
 		); err != nil {
 			return nil, err
 		}
@@ -917,16 +1132,18 @@ func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([
 }
 
 const dueWebhooks = `-- name: DueWebhooks :many
-SELECT id FROM webhooks WHERE suspended = 0 AND due_at IS NOT NULL AND due_at <= ?1 ORDER BY due_at, n LIMIT ?2
+SELECT id FROM webhooks WHERE suspended = 0 AND due_at IS NOT NULL AND due_at <= ?1
+    AND host NOT IN (SELECT h.value FROM json_each(?2) AS h) ORDER BY due_at, n LIMIT ?3
 `
 
 type DueWebhooksParams struct {
-	Now sql.NullInt64
-	Max int64
+	Now         sql.NullInt64
+	ExceptHosts interface{}
+	Max         int64
 }
 
 func (q *Queries) DueWebhooks(ctx context.Context, arg DueWebhooksParams) ([]string, error) {
-	rows, err := q.query(ctx, q.dueWebhooksStmt, dueWebhooks, arg.Now, arg.Max)
+	rows, err := q.query(ctx, q.dueWebhooksStmt, dueWebhooks, arg.Now, arg.ExceptHosts, arg.Max)
 	if err != nil {
 		return nil, err
 	}
@@ -983,6 +1200,28 @@ type EndSubscriptionRow struct {
 func (q *Queries) EndSubscription(ctx context.Context, arg EndSubscriptionParams) (EndSubscriptionRow, error) {
 	row := q.queryRow(ctx, q.endSubscriptionStmt, endSubscription, arg.UntilSeq, arg.EndedAt, arg.ID)
 	var i EndSubscriptionRow
+	err := row.Scan(&i.App, &i.Topic)
+	return i, err
+}
+
+const endWebhook = `-- name: EndWebhook :one
+UPDATE webhooks SET ended_at = ?, end_reason = ?, suspended = 0, suspended_at = 0 WHERE id = ? AND ended_at = 0 RETURNING app, topic
+`
+
+type EndWebhookParams struct {
+	EndedAt   int64
+	EndReason string
+	ID        string
+}
+
+type EndWebhookRow struct {
+	App   string
+	Topic string
+}
+
+func (q *Queries) EndWebhook(ctx context.Context, arg EndWebhookParams) (EndWebhookRow, error) {
+	row := q.queryRow(ctx, q.endWebhookStmt, endWebhook, arg.EndedAt, arg.EndReason, arg.ID)
+	var i EndWebhookRow
 	err := row.Scan(&i.App, &i.Topic)
 	return i, err
 }
@@ -1066,18 +1305,78 @@ func (q *Queries) ExpiredSubscriptions(ctx context.Context, arg ExpiredSubscript
 	return items, nil
 }
 
+const failuresOfApp = `-- name: FailuresOfApp :many
+SELECT n, app, webhook, seq, kind, number, at, took, status, reason, outcome, next_at FROM attempts WHERE app = ?1 AND n < ?2 AND at >= ?3 AND at < ?4 AND outcome <> 'delivered' ORDER BY n DESC LIMIT ?5
+`
+
+type FailuresOfAppParams struct {
+	App    string
+	Before int64
+	Since  int64
+	Until  int64
+	Max    int64
+}
+
+func (q *Queries) FailuresOfApp(ctx context.Context, arg FailuresOfAppParams) ([]Attempt, error) {
+	rows, err := q.query(ctx, q.failuresOfAppStmt, failuresOfApp,
+		arg.App,
+		arg.Before,
+		arg.Since,
+		arg.Until,
+		arg.Max,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Attempt
+	for rows.Next() {
+		var i Attempt
+		if err := rows.Scan(
+			&i.N,
+			&i.App,
+			&i.Webhook,
+			&i.Seq,
+			&i.Kind,
+			&i.Number,
+			&i.At,
+			&i.Took,
+			&i.Status,
+			&i.Reason,
+			&i.Outcome,
+			&i.NextAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const finishDelivery = `-- name: FinishDelivery :execrows
-DELETE FROM deliveries WHERE webhook = ? AND seq = ? AND claim = ?
+DELETE FROM deliveries WHERE webhook = ? AND seq = ? AND kind = ? AND claim = ?
 `
 
 type FinishDeliveryParams struct {
 	Webhook string
 	Seq     int64
+	Kind    string
 	Claim   int64
 }
 
 func (q *Queries) FinishDelivery(ctx context.Context, arg FinishDeliveryParams) (int64, error) {
-	result, err := q.exec(ctx, q.finishDeliveryStmt, finishDelivery, arg.Webhook, arg.Seq, arg.Claim)
+	result, err := q.exec(ctx, q.finishDeliveryStmt, finishDelivery,
+		arg.Webhook,
+		arg.Seq,
+		arg.Kind,
+		arg.Claim,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -1218,8 +1517,28 @@ func (q *Queries) HastenWebhook(ctx context.Context, arg HastenWebhookParams) er
 	return err
 }
 
+const health = `-- name: Health :one
+SELECT webhook, last_delivery_at, last_error, failed_since, throttled_until, window_at, attempts, failures FROM health WHERE webhook = ?
+`
+
+func (q *Queries) Health(ctx context.Context, webhook string) (Health, error) {
+	row := q.queryRow(ctx, q.healthStmt, health, webhook)
+	var i Health
+	err := row.Scan(
+		&i.Webhook,
+		&i.LastDeliveryAt,
+		&i.LastError,
+		&i.FailedSince,
+		&i.ThrottledUntil,
+		&i.WindowAt,
+		&i.Attempts,
+		&i.Failures,
+	)
+	return i, err
+}
+
 const idleWebhooksExpiredBefore = `-- name: IdleWebhooksExpiredBefore :many
-SELECT id FROM webhooks WHERE expires_at < ?1 AND due_at IS NULL ORDER BY expires_at LIMIT ?2
+SELECT id FROM webhooks WHERE expires_at <> 0 AND expires_at < ?1 AND due_at IS NULL ORDER BY expires_at LIMIT ?2
 `
 
 type IdleWebhooksExpiredBeforeParams struct {
@@ -1321,6 +1640,17 @@ func (q *Queries) Keys(ctx context.Context, app string) ([]Key, error) {
 	return items, nil
 }
 
+const lastAttempt = `-- name: LastAttempt :one
+SELECT CAST(coalesce(max(n), 0) AS INTEGER) FROM attempts
+`
+
+func (q *Queries) LastAttempt(ctx context.Context) (int64, error) {
+	row := q.queryRow(ctx, q.lastAttemptStmt, lastAttempt)
+	var column_1 int64
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const leasedDeliveries = `-- name: LeasedDeliveries :one
 SELECT count(*) FROM deliveries WHERE webhook = ? AND leased = 1 AND next_at > ?
 `
@@ -1355,6 +1685,17 @@ func (q *Queries) Log(ctx context.Context) (Log, error) {
 	return i, err
 }
 
+const lowestQueued = `-- name: LowestQueued :one
+SELECT seq FROM deliveries WHERE webhook = ? AND kind = '' ORDER BY seq LIMIT 1
+`
+
+func (q *Queries) LowestQueued(ctx context.Context, webhook string) (int64, error) {
+	row := q.queryRow(ctx, q.lowestQueuedStmt, lowestQueued, webhook)
+	var seq int64
+	err := row.Scan(&seq)
+	return seq, err
+}
+
 const manifest = `-- name: Manifest :one
 SELECT version, body FROM manifests WHERE app = ?
 `
@@ -1383,11 +1724,12 @@ func (q *Queries) ManifestVersion(ctx context.Context, app string) (int64, error
 }
 
 const nextDue = `-- name: NextDue :one
-SELECT due_at FROM webhooks WHERE suspended = 0 AND due_at IS NOT NULL ORDER BY due_at LIMIT 1
+SELECT due_at FROM webhooks WHERE suspended = 0 AND due_at IS NOT NULL AND host NOT IN (SELECT h.value FROM json_each(?1) AS h)
+ORDER BY due_at LIMIT 1
 `
 
-func (q *Queries) NextDue(ctx context.Context) (sql.NullInt64, error) {
-	row := q.queryRow(ctx, q.nextDueStmt, nextDue)
+func (q *Queries) NextDue(ctx context.Context, exceptHosts interface{}) (sql.NullInt64, error) {
+	row := q.queryRow(ctx, q.nextDueStmt, nextDue, exceptHosts)
 	var due_at sql.NullInt64
 	err := row.Scan(&due_at)
 	return due_at, err
@@ -1590,6 +1932,38 @@ func (q *Queries) OccurrencesTo(ctx context.Context, arg OccurrencesToParams) ([
 	return items, nil
 }
 
+const oldestAttempts = `-- name: OldestAttempts :many
+SELECT n, at FROM attempts ORDER BY n LIMIT ?
+`
+
+type OldestAttemptsRow struct {
+	N  int64
+	At int64
+}
+
+func (q *Queries) OldestAttempts(ctx context.Context, limit int64) ([]OldestAttemptsRow, error) {
+	rows, err := q.query(ctx, q.oldestAttemptsStmt, oldestAttempts, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []OldestAttemptsRow
+	for rows.Next() {
+		var i OldestAttemptsRow
+		if err := rows.Scan(&i.N, &i.At); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const oldestOccurrences = `-- name: OldestOccurrences :many
 SELECT seq, app, topics, at FROM occurrences ORDER BY seq LIMIT ?
 `
@@ -1619,6 +1993,38 @@ func (q *Queries) OldestOccurrences(ctx context.Context, limit int64) ([]OldestO
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const overfull = `-- name: Overfull :many
+SELECT webhook FROM deliveries WHERE kind = '' GROUP BY webhook HAVING count(*) > CAST(?1 AS INTEGER) LIMIT ?2
+`
+
+type OverfullParams struct {
+	Most int64
+	Max  int64
+}
+
+func (q *Queries) Overfull(ctx context.Context, arg OverfullParams) ([]string, error) {
+	rows, err := q.query(ctx, q.overfullStmt, overfull, arg.Most, arg.Max)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var webhook string
+		if err := rows.Scan(&webhook); err != nil {
+			return nil, err
+		}
+		items = append(items, webhook)
 	}
 	if err := rows.Close(); err != nil {
 		return nil, err
@@ -1787,6 +2193,43 @@ func (q *Queries) PutConversation(ctx context.Context, arg PutConversationParams
 	return err
 }
 
+const putHealth = `-- name: PutHealth :execrows
+INSERT INTO health (webhook, last_delivery_at, last_error, failed_since, throttled_until, window_at, attempts, failures)
+SELECT w.id, ?1, ?2, ?3, ?4, ?5, ?6, ?7
+FROM webhooks AS w WHERE w.id = ?8
+ON CONFLICT (webhook) DO UPDATE SET last_delivery_at = excluded.last_delivery_at, last_error = excluded.last_error,
+    failed_since = excluded.failed_since, throttled_until = excluded.throttled_until, window_at = excluded.window_at,
+    attempts = excluded.attempts, failures = excluded.failures
+`
+
+type PutHealthParams struct {
+	LastDeliveryAt int64
+	LastError      string
+	FailedSince    int64
+	ThrottledUntil int64
+	WindowAt       int64
+	Attempts       int64
+	Failures       int64
+	Webhook        string
+}
+
+func (q *Queries) PutHealth(ctx context.Context, arg PutHealthParams) (int64, error) {
+	result, err := q.exec(ctx, q.putHealthStmt, putHealth,
+		arg.LastDeliveryAt,
+		arg.LastError,
+		arg.FailedSince,
+		arg.ThrottledUntil,
+		arg.WindowAt,
+		arg.Attempts,
+		arg.Failures,
+		arg.Webhook,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
 const putManifest = `-- name: PutManifest :exec
 INSERT INTO manifests (app, version, body) VALUES (?, ?, ?)
 ON CONFLICT (app) DO UPDATE SET version = excluded.version, body = excluded.body
@@ -1914,38 +2357,39 @@ func (q *Queries) PutSubscription(ctx context.Context, arg PutSubscriptionParams
 }
 
 const putWebhook = `-- name: PutWebhook :exec
-INSERT INTO webhooks (id, app, principal, user_id, url, event, arguments, topic, filter, dialect, from_seq, created_at, expires_at,
-    secret, former, former_until, last_delivery_at, last_error, failed_since, suspended)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO webhooks (id, app, principal, user_id, url, host, event, arguments, topic, filter, dialect, from_seq, created_at, expires_at,
+    secret, former, former_until, verified_at, suspended, suspended_at, ended_at, end_reason)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET app = excluded.app, principal = excluded.principal, user_id = excluded.user_id, url = excluded.url,
-    event = excluded.event, arguments = excluded.arguments, topic = excluded.topic, filter = excluded.filter,
+    host = excluded.host, event = excluded.event, arguments = excluded.arguments, topic = excluded.topic, filter = excluded.filter,
     dialect = excluded.dialect, from_seq = excluded.from_seq, created_at = excluded.created_at, expires_at = excluded.expires_at,
-    secret = excluded.secret, former = excluded.former, former_until = excluded.former_until,
-    last_delivery_at = excluded.last_delivery_at, last_error = excluded.last_error, failed_since = excluded.failed_since,
-    suspended = excluded.suspended
+    secret = excluded.secret, former = excluded.former, former_until = excluded.former_until, verified_at = excluded.verified_at,
+    suspended = excluded.suspended, suspended_at = excluded.suspended_at, ended_at = excluded.ended_at, end_reason = excluded.end_reason
 `
 
 type PutWebhookParams struct {
-	ID             string
-	App            string
-	Principal      string
-	UserID         string
-	Url            string
-	Event          string
-	Arguments      []byte
-	Topic          string
-	Filter         []byte
-	Dialect        string
-	FromSeq        int64
-	CreatedAt      int64
-	ExpiresAt      int64
-	Secret         []byte
-	Former         []byte
-	FormerUntil    int64
-	LastDeliveryAt int64
-	LastError      string
-	FailedSince    int64
-	Suspended      bool
+	ID          string
+	App         string
+	Principal   string
+	UserID      string
+	Url         string
+	Host        string
+	Event       string
+	Arguments   []byte
+	Topic       string
+	Filter      []byte
+	Dialect     string
+	FromSeq     int64
+	CreatedAt   int64
+	ExpiresAt   int64
+	Secret      []byte
+	Former      []byte
+	FormerUntil int64
+	VerifiedAt  int64
+	Suspended   bool
+	SuspendedAt int64
+	EndedAt     int64
+	EndReason   string
 }
 
 func (q *Queries) PutWebhook(ctx context.Context, arg PutWebhookParams) error {
@@ -1955,6 +2399,7 @@ func (q *Queries) PutWebhook(ctx context.Context, arg PutWebhookParams) error {
 		arg.Principal,
 		arg.UserID,
 		arg.Url,
+		arg.Host,
 		arg.Event,
 		arg.Arguments,
 		arg.Topic,
@@ -1966,21 +2411,23 @@ func (q *Queries) PutWebhook(ctx context.Context, arg PutWebhookParams) error {
 		arg.Secret,
 		arg.Former,
 		arg.FormerUntil,
-		arg.LastDeliveryAt,
-		arg.LastError,
-		arg.FailedSince,
+		arg.VerifiedAt,
 		arg.Suspended,
+		arg.SuspendedAt,
+		arg.EndedAt,
+		arg.EndReason,
 	)
 	return err
 }
 
 const queueDelivery = `-- name: QueueDelivery :execrows
-INSERT INTO deliveries (webhook, seq, attempts, next_at, error) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+INSERT INTO deliveries (webhook, seq, kind, attempts, next_at, error, claim, leased) VALUES (?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT DO NOTHING
 `
 
 type QueueDeliveryParams struct {
 	Webhook  string
 	Seq      int64
+	Kind     string
 	Attempts int64
 	NextAt   int64
 	Error    string
@@ -1990,9 +2437,47 @@ func (q *Queries) QueueDelivery(ctx context.Context, arg QueueDeliveryParams) (i
 	result, err := q.exec(ctx, q.queueDeliveryStmt, queueDelivery,
 		arg.Webhook,
 		arg.Seq,
+		arg.Kind,
 		arg.Attempts,
 		arg.NextAt,
 		arg.Error,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+const recordAttempt = `-- name: RecordAttempt :execrows
+INSERT INTO attempts (app, webhook, seq, kind, number, at, took, status, reason, outcome, next_at)
+SELECT w.app, w.id, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 FROM webhooks AS w WHERE w.id = ?10
+`
+
+type RecordAttemptParams struct {
+	Seq     int64
+	Kind    string
+	Number  int64
+	At      int64
+	Took    int64
+	Status  int64
+	Reason  string
+	Outcome string
+	NextAt  int64
+	Webhook string
+}
+
+func (q *Queries) RecordAttempt(ctx context.Context, arg RecordAttemptParams) (int64, error) {
+	result, err := q.exec(ctx, q.recordAttemptStmt, recordAttempt,
+		arg.Seq,
+		arg.Kind,
+		arg.Number,
+		arg.At,
+		arg.Took,
+		arg.Status,
+		arg.Reason,
+		arg.Outcome,
+		arg.NextAt,
+		arg.Webhook,
 	)
 	if err != nil {
 		return 0, err
@@ -2222,8 +2707,33 @@ func (q *Queries) ReplaysOf(ctx context.Context, conversation string) ([]Replay,
 	return items, nil
 }
 
+const restartDelivery = `-- name: RestartDelivery :execrows
+UPDATE deliveries SET attempts = 0, next_at = ?1, error = '', leased = 0, watermark = NULL
+WHERE webhook = ?2 AND seq = ?3 AND kind = ?4 AND (leased = 0 OR next_at <= ?1)
+`
+
+type RestartDeliveryParams struct {
+	NextAt  int64
+	Webhook string
+	Seq     int64
+	Kind    string
+}
+
+func (q *Queries) RestartDelivery(ctx context.Context, arg RestartDeliveryParams) (int64, error) {
+	result, err := q.exec(ctx, q.restartDeliveryStmt, restartDelivery,
+		arg.NextAt,
+		arg.Webhook,
+		arg.Seq,
+		arg.Kind,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
 const retryDelivery = `-- name: RetryDelivery :execrows
-UPDATE deliveries SET attempts = ?, next_at = ?, error = ?, leased = 0 WHERE webhook = ? AND seq = ? AND claim = ?
+UPDATE deliveries SET attempts = ?, next_at = ?, error = ?, leased = 0 WHERE webhook = ? AND seq = ? AND kind = ? AND claim = ?
 `
 
 type RetryDeliveryParams struct {
@@ -2232,6 +2742,7 @@ type RetryDeliveryParams struct {
 	Error    string
 	Webhook  string
 	Seq      int64
+	Kind     string
 	Claim    int64
 }
 
@@ -2242,6 +2753,7 @@ func (q *Queries) RetryDelivery(ctx context.Context, arg RetryDeliveryParams) (i
 		arg.Error,
 		arg.Webhook,
 		arg.Seq,
+		arg.Kind,
 		arg.Claim,
 	)
 	if err != nil {
@@ -2981,9 +3493,26 @@ func (q *Queries) TopicsBetween(ctx context.Context, arg TopicsBetweenParams) ([
 	return items, nil
 }
 
+const verifiedAt = `-- name: VerifiedAt :one
+SELECT CAST(coalesce(max(verified_at), 0) AS INTEGER) FROM webhooks WHERE app = ? AND principal = ? AND url = ?
+`
+
+type VerifiedAtParams struct {
+	App       string
+	Principal string
+	Url       string
+}
+
+func (q *Queries) VerifiedAt(ctx context.Context, arg VerifiedAtParams) (int64, error) {
+	row := q.queryRow(ctx, q.verifiedAtStmt, verifiedAt, arg.App, arg.Principal, arg.Url)
+	var column_1 int64
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const webhook = `-- name: Webhook :one
 
-SELECT n, id, app, principal, user_id, url, event, arguments, topic, "filter", dialect, from_seq, created_at, expires_at, secret, former, former_until, last_delivery_at, last_error, failed_since, suspended, due_at FROM webhooks WHERE id = ?
+SELECT n, id, app, principal, user_id, url, event, arguments, topic, "filter", dialect, from_seq, created_at, expires_at, secret, former, former_until, suspended, due_at, host, verified_at, suspended_at, ended_at, end_reason FROM webhooks WHERE id = ?
 `
 
 // Webhooks and deliveries
@@ -3008,13 +3537,58 @@ func (q *Queries) Webhook(ctx context.Context, id string) (Webhook, error) {
 		&i.Secret,
 		&i.Former,
 		&i.FormerUntil,
-		&i.LastDeliveryAt,
-		&i.LastError,
-		&i.FailedSince,
 		&i.Suspended,
 		&i.DueAt,
+		&i.Host,
+		&i.VerifiedAt,
+		&i.SuspendedAt,
+		&i.EndedAt,
+		&i.EndReason,
 	)
 	return i, err
+}
+
+const webhookEnded = `-- name: WebhookEnded :one
+SELECT EXISTS (SELECT 1 FROM webhooks WHERE id = ? AND ended_at <> 0)
+`
+
+func (q *Queries) WebhookEnded(ctx context.Context, id string) (bool, error) {
+	row := q.queryRow(ctx, q.webhookEndedStmt, webhookEnded, id)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
+const webhooksEndedBefore = `-- name: WebhooksEndedBefore :many
+SELECT id FROM webhooks WHERE ended_at <> 0 AND ended_at < ?1 ORDER BY ended_at LIMIT ?2
+`
+
+type WebhooksEndedBeforeParams struct {
+	Before int64
+	Max    int64
+}
+
+func (q *Queries) WebhooksEndedBefore(ctx context.Context, arg WebhooksEndedBeforeParams) ([]string, error) {
+	rows, err := q.query(ctx, q.webhooksEndedBeforeStmt, webhooksEndedBefore, arg.Before, arg.Max)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const webhooksFor = `-- name: WebhooksFor :many
@@ -3051,7 +3625,7 @@ func (q *Queries) WebhooksFor(ctx context.Context, arg WebhooksForParams) ([]str
 }
 
 const webhooksOfApp = `-- name: WebhooksOfApp :many
-SELECT n, id, app, principal, user_id, url, event, arguments, topic, "filter", dialect, from_seq, created_at, expires_at, secret, former, former_until, last_delivery_at, last_error, failed_since, suspended, due_at FROM webhooks WHERE app = ? ORDER BY n
+SELECT n, id, app, principal, user_id, url, event, arguments, topic, "filter", dialect, from_seq, created_at, expires_at, secret, former, former_until, suspended, due_at, host, verified_at, suspended_at, ended_at, end_reason FROM webhooks WHERE app = ? AND ended_at = 0 ORDER BY n
 `
 
 func (q *Queries) WebhooksOfApp(ctx context.Context, app string) ([]Webhook, error) {
@@ -3081,11 +3655,13 @@ func (q *Queries) WebhooksOfApp(ctx context.Context, app string) ([]Webhook, err
 			&i.Secret,
 			&i.Former,
 			&i.FormerUntil,
-			&i.LastDeliveryAt,
-			&i.LastError,
-			&i.FailedSince,
 			&i.Suspended,
 			&i.DueAt,
+			&i.Host,
+			&i.VerifiedAt,
+			&i.SuspendedAt,
+			&i.EndedAt,
+			&i.EndReason,
 		); err != nil {
 			return nil, err
 		}
@@ -3101,7 +3677,7 @@ func (q *Queries) WebhooksOfApp(ctx context.Context, app string) ([]Webhook, err
 }
 
 const webhooksOfEvent = `-- name: WebhooksOfEvent :many
-SELECT n, id, app, principal, user_id, url, event, arguments, topic, "filter", dialect, from_seq, created_at, expires_at, secret, former, former_until, last_delivery_at, last_error, failed_since, suspended, due_at FROM webhooks WHERE app = ? AND event = ? ORDER BY n
+SELECT n, id, app, principal, user_id, url, event, arguments, topic, "filter", dialect, from_seq, created_at, expires_at, secret, former, former_until, suspended, due_at, host, verified_at, suspended_at, ended_at, end_reason FROM webhooks WHERE app = ? AND event = ? AND ended_at = 0 ORDER BY n
 `
 
 type WebhooksOfEventParams struct {
@@ -3136,11 +3712,13 @@ func (q *Queries) WebhooksOfEvent(ctx context.Context, arg WebhooksOfEventParams
 			&i.Secret,
 			&i.Former,
 			&i.FormerUntil,
-			&i.LastDeliveryAt,
-			&i.LastError,
-			&i.FailedSince,
 			&i.Suspended,
 			&i.DueAt,
+			&i.Host,
+			&i.VerifiedAt,
+			&i.SuspendedAt,
+			&i.EndedAt,
+			&i.EndReason,
 		); err != nil {
 			return nil, err
 		}
@@ -3188,7 +3766,7 @@ func (q *Queries) WebhooksOfPrincipal(ctx context.Context, arg WebhooksOfPrincip
 }
 
 const webhooksOfUser = `-- name: WebhooksOfUser :many
-SELECT n, id, app, principal, user_id, url, event, arguments, topic, "filter", dialect, from_seq, created_at, expires_at, secret, former, former_until, last_delivery_at, last_error, failed_since, suspended, due_at FROM webhooks WHERE app = ? AND user_id = ? ORDER BY n
+SELECT n, id, app, principal, user_id, url, event, arguments, topic, "filter", dialect, from_seq, created_at, expires_at, secret, former, former_until, suspended, due_at, host, verified_at, suspended_at, ended_at, end_reason FROM webhooks WHERE app = ? AND user_id = ? AND ended_at = 0 ORDER BY n
 `
 
 type WebhooksOfUserParams struct {
@@ -3223,11 +3801,13 @@ func (q *Queries) WebhooksOfUser(ctx context.Context, arg WebhooksOfUserParams) 
 			&i.Secret,
 			&i.Former,
 			&i.FormerUntil,
-			&i.LastDeliveryAt,
-			&i.LastError,
-			&i.FailedSince,
 			&i.Suspended,
 			&i.DueAt,
+			&i.Host,
+			&i.VerifiedAt,
+			&i.SuspendedAt,
+			&i.EndedAt,
+			&i.EndReason,
 		); err != nil {
 			return nil, err
 		}
@@ -3243,7 +3823,7 @@ func (q *Queries) WebhooksOfUser(ctx context.Context, arg WebhooksOfUserParams) 
 }
 
 const webhooksTo = `-- name: WebhooksTo :many
-SELECT n, id, app, principal, user_id, url, event, arguments, topic, "filter", dialect, from_seq, created_at, expires_at, secret, former, former_until, last_delivery_at, last_error, failed_since, suspended, due_at FROM webhooks WHERE app = ? AND topic = ? ORDER BY n
+SELECT n, id, app, principal, user_id, url, event, arguments, topic, "filter", dialect, from_seq, created_at, expires_at, secret, former, former_until, suspended, due_at, host, verified_at, suspended_at, ended_at, end_reason FROM webhooks WHERE app = ? AND topic = ? AND ended_at = 0 ORDER BY n
 `
 
 type WebhooksToParams struct {
@@ -3278,11 +3858,13 @@ func (q *Queries) WebhooksTo(ctx context.Context, arg WebhooksToParams) ([]Webho
 			&i.Secret,
 			&i.Former,
 			&i.FormerUntil,
-			&i.LastDeliveryAt,
-			&i.LastError,
-			&i.FailedSince,
 			&i.Suspended,
 			&i.DueAt,
+			&i.Host,
+			&i.VerifiedAt,
+			&i.SuspendedAt,
+			&i.EndedAt,
+			&i.EndReason,
 		); err != nil {
 			return nil, err
 		}
