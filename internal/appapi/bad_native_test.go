@@ -34,7 +34,7 @@ func badEndpoints(good string) table {
 		"an http url":        {`{` + about + `,"delivery":{"url":"http://hook.example/","secret":"` + secret + `"}}`, "bad_request: delivery.url: not a URL to deliver to: http is only for localhost and loopback addresses: use https"},
 		"no secret":          {`{` + about + `,"delivery":{"url":"https://hook.example/"}}`, "bad_request: delivery.secret: not a webhook secret: it must begin with whsec_"},
 		"an app's refusal":   {`{` + about + `,` + good + `,"refused":true}`, "forbidden: the app does not allow site.updated with these arguments"},
-		"dialect unknown":    {`{` + about + `,` + good + `,"dialect":"klingon"}`, "bad_request: dialect: draft or chatgpt"},
+		"dialect unknown":    {`{` + about + `,` + good + `,"dialect":"klingon"}`, "bad_request: dialect: draft, chatgpt or final"},
 		"dialect a number":   {`{` + about + `,` + good + `,"dialect":7}`, "bad_request: dialect: must be a string"},
 		"ttl_ms a string":    {`{` + about + `,` + good + `,"ttl_ms":"5m"}`, "bad_request: ttl_ms: must be a whole number of milliseconds, or null"},
 		"ttl_ms a fraction":  {`{` + about + `,` + good + `,"ttl_ms":1.5}`, "bad_request: ttl_ms: must be a whole number of milliseconds, or null"},

@@ -185,11 +185,11 @@ func (r *request) readNative() (body aboutNative, err error) {
 	if body.Call == nil {
 		return body, missing("call")
 	}
-	return body, nil
+	return body, native.CheckDialect(body.Dialect)
 }
 
 func (b aboutNative) request() native.Request {
-	return native.Request{Call: *b.Call, Params: json.RawMessage(b.Params), Refused: b.Refused}
+	return native.Request{Call: *b.Call, Params: json.RawMessage(b.Params), Refused: b.Refused, Dialect: b.Dialect}
 }
 
 func poll(ctx context.Context, r *request) (any, error) {
@@ -231,9 +231,6 @@ func subscribeWebhook(ctx context.Context, r *request) (any, error) {
 	q := core.HookRequest{URL: body.Delivery.URL, Secret: body.Delivery.Secret, Cursor: body.Cursor, Dialect: body.Dialect}
 	if q.TTL, err = ttlMilliseconds(body.TTL); err != nil {
 		return nil, err
-	}
-	if q.Dialect != "" && q.Dialect != core.DialectDraft && q.Dialect != core.DialectChatGPT {
-		return nil, refusal.New(refusal.BadRequest, "dialect: %s or %s", core.DialectDraft, core.DialectChatGPT)
 	}
 	if body.MaxAgeMs != nil {
 		q.MaxAge = time.Duration(min(max(*body.MaxAgeMs, 0), maxMilliseconds)) * time.Millisecond

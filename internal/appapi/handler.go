@@ -25,17 +25,20 @@ const Prefix = "/api/apps/v1"
 // Options of the handler. The zero value is usable.
 type Options struct {
 	Logger *slog.Logger // nil: discards
+	// Stopping is closed when the core is about to stop: connections with native streams are closed so that apps come back. nil: never.
+	Stopping <-chan struct{}
 }
 
 type handler struct {
-	core *core.Core
-	log  *slog.Logger
-	mux  *http.ServeMux
+	core     *core.Core
+	log      *slog.Logger
+	stopping <-chan struct{}
+	mux      *http.ServeMux
 }
 
 // New is the handler of the app API. It serves every path under [Prefix].
 func New(c *core.Core, o Options) http.Handler {
-	h := &handler{core: c, log: o.Logger, mux: http.NewServeMux()}
+	h := &handler{core: c, log: o.Logger, stopping: o.Stopping, mux: http.NewServeMux()}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
@@ -44,6 +47,8 @@ func New(c *core.Core, o Options) http.Handler {
 		h.mux.HandleFunc(route.method+" "+Prefix+route.path, h.serve(route))
 		methods[route.path] = append(methods[route.path], route.method)
 	}
+	h.mux.HandleFunc("GET "+Prefix+streamsPath, h.streams)
+	methods[streamsPath] = []string{"GET"}
 	for path, allowed := range methods {
 		h.mux.HandleFunc(Prefix+path, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Allow", strings.Join(allowed, ", "))

@@ -16,6 +16,9 @@ type Bus interface {
 	Hint(keys ...Key)
 	// Watch returns a new watch of the keys; the caller closes it.
 	Watch(keys ...Key) *Watch
+	// Notify returns a new watch that calls f on each hint instead of passing it to C; the caller closes it, after which f is
+	// not called any more. f is called by whoever hints: it is quick, waits for nobody and does not call the bus.
+	Notify(f func(), keys ...Key) *Watch
 }
 
 // Local is the bus of one process. The zero value is ready to use.
@@ -48,7 +51,15 @@ func (b *Local) HintAll() {
 
 // Watch returns a new watch of the keys.
 func (b *Local) Watch(keys ...Key) *Watch {
-	w := &Watch{bus: b, c: make(chan struct{}, 1)}
+	return b.watch(&Watch{bus: b, c: make(chan struct{}, 1)}, keys)
+}
+
+// Notify returns a new watch of the keys that calls f; see [Bus].
+func (b *Local) Notify(f func(), keys ...Key) *Watch {
+	return b.watch(&Watch{bus: b, f: f}, keys)
+}
+
+func (b *Local) watch(w *Watch, keys []Key) *Watch {
 	w.Set(keys...)
 	return w
 }
@@ -57,17 +68,22 @@ func (b *Local) Watch(keys ...Key) *Watch {
 type Watch struct {
 	bus  *Local
 	c    chan struct{}
-	keys []Key // guarded by bus.mu
+	f    func() // called in place of sending to c; nil: there is none
+	keys []Key  // guarded by bus.mu
 }
 
 func (w *Watch) hint() {
+	if w.f != nil {
+		w.f()
+		return
+	}
 	select {
 	case w.c <- struct{}{}:
 	default: // it has not looked since the last hint, and will
 	}
 }
 
-// C receives after a hint; any number of hints since the last receive are one.
+// C receives after a hint; any number of hints since the last receive are one. It is nil for a watch that Notify made.
 func (w *Watch) C() <-chan struct{} { return w.c }
 
 // Set replaces the keys. A caller that reads the store after Set misses nothing.

@@ -76,6 +76,26 @@ func TestSetReplacesAndCloseEnds(t *testing.T) {
 	}
 }
 
+func TestNotifyCallsAtEachHint(t *testing.T) {
+	t.Parallel()
+	var b bus.Local
+	one, other := bus.Key{App: "a", Topic: "one"}, bus.Key{App: "a", Topic: "other"}
+	calls := 0
+	w := b.Notify(func() { calls++ }, one)
+	b.Hint(one, other)
+	b.Hint(other)
+	b.HintAll()
+	if calls != 2 || w.C() != nil {
+		t.Errorf("called %d times, C is %v", calls, w.C())
+	}
+	w.Close()
+	b.Hint(one)
+	b.HintAll()
+	if calls != 2 {
+		t.Error("called after Close")
+	}
+}
+
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	var b bus.Local

@@ -66,7 +66,7 @@ func TestEveryKindOfValue(t *testing.T) {
 	want := Settings{Listen: "0.0.0.0:80", Data: "/d", Database: "postgres://rouse:p@db/rouse", MasterKeyFile: "/m", PublicURL: "https://w.example.com", TLSCert: "c", TLSKey: "k",
 		TrustedProxies: []string{"10.0.0.0/8", "192.0.2.1"}, StreamsPerAddress: 5, FailuresPerAddress: 6, Retention: 48 * time.Hour,
 		RetentionSize: 20 << 30, PrivateWebhooks: true, GCPercent: 150, LogLevel: "debug", LogFormat: "json",
-		Limits: core.Limits{AppRequests: 1, AppBytes: 5e9, AppSubscriptions: 2, AppConversations: 3, UserRequests: 4, UserSubscriptions: 0, UserWebhooks: 7}}
+		Limits: core.Limits{AppRequests: 1, AppBytes: 5e9, AppSubscriptions: 2, AppConversations: 3, AppStreams: 9, UserRequests: 4, UserSubscriptions: 0, UserWebhooks: 7, UserStreams: 8}}
 	fromFile, err := resolve(t, nil, nil, `
 listen = "0.0.0.0:80"
 data = "/d"
@@ -87,6 +87,8 @@ app-conversations = 3
 user-requests = 4
 user-subscriptions = 0
 user-webhooks = 7
+user-streams = 8
+app-streams = 9
 private-webhooks = true
 gc-percent = 150
 log-level = "debug"
@@ -101,6 +103,7 @@ log-format = "json"
 		"ROUSE_TRUSTED_PROXIES": "10.0.0.0/8,192.0.2.1", "ROUSE_STREAMS_PER_ADDRESS": "5", "ROUSE_FAILURES_PER_ADDRESS": "6", "ROUSE_RETENTION": "48h",
 		"ROUSE_RETENTION_SIZE": "20GiB", "ROUSE_APP_REQUESTS": "1", "ROUSE_APP_BYTES": "5GB", "ROUSE_APP_SUBSCRIPTIONS": "2",
 		"ROUSE_APP_CONVERSATIONS": "3", "ROUSE_USER_REQUESTS": "4", "ROUSE_USER_SUBSCRIPTIONS": "0", "ROUSE_USER_WEBHOOKS": "7",
+		"ROUSE_USER_STREAMS": "8", "ROUSE_APP_STREAMS": "9",
 		"ROUSE_PRIVATE_WEBHOOKS": "true", "ROUSE_GC_PERCENT": "150", "ROUSE_LOG_LEVEL": "debug", "ROUSE_LOG_FORMAT": "json"}, "")
 	if diff := cmp.Diff(want, fromEnvironment); err != nil || diff != "" {
 		t.Errorf("from the environment: %v %s", err, diff)

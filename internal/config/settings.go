@@ -88,9 +88,11 @@ func (s *Settings) bindLimits(flags *pflag.FlagSet) {
 	flags.Var((*Bytes)(&l.AppBytes), "app-bytes", "`size` of what one app may emit in a day, such as 5GB; 0 is no limit")
 	flags.IntVar(&l.AppSubscriptions, "app-subscriptions", standard.AppSubscriptions, "live subscriptions to one app at most; 0 is no `limit`")
 	flags.IntVar(&l.AppConversations, "app-conversations", standard.AppConversations, "conversations with one app at most; 0 is no `limit`")
+	flags.IntVar(&l.AppStreams, "app-streams", standard.AppStreams, "native streams of an app that are open at one node at most; 0 is no `limit`")
 	flags.IntVar(&l.UserRequests, "user-requests", standard.UserRequests, "calls a second in the name of one user of an app, ten times as many at once; 0 is no `limit`")
 	flags.IntVar(&l.UserSubscriptions, "user-subscriptions", standard.UserSubscriptions, "live subscriptions of one user of an app at most; 0 is no `limit`")
 	flags.IntVar(&l.UserWebhooks, "user-webhooks", standard.UserWebhooks, "webhooks of one user of an app at most; 0 is no `limit`")
+	flags.IntVar(&l.UserStreams, "user-streams", standard.UserStreams, "native streams of one user of an app that are open at one node at most; 0 is no `limit`")
 }
 
 // BindData adds the flag for the data directory alone, for commands that talk to a running core.
@@ -144,8 +146,9 @@ func (s *Settings) checkLimits() error {
 		value int
 	}{
 		{"app-requests", s.Limits.AppRequests}, {"app-subscriptions", s.Limits.AppSubscriptions},
-		{"app-conversations", s.Limits.AppConversations}, {"user-requests", s.Limits.UserRequests},
+		{"app-conversations", s.Limits.AppConversations}, {"app-streams", s.Limits.AppStreams}, {"user-requests", s.Limits.UserRequests},
 		{"user-subscriptions", s.Limits.UserSubscriptions}, {"user-webhooks", s.Limits.UserWebhooks},
+		{"user-streams", s.Limits.UserStreams},
 	} {
 		if limit.value < 0 {
 			return fmt.Errorf("%s: must not be negative", limit.name)

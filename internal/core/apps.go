@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rouse-dev/rouse/internal/bus"
 	"github.com/rouse-dev/rouse/internal/credential"
 	"github.com/rouse-dev/rouse/internal/refusal"
 	"github.com/rouse-dev/rouse/internal/store"
@@ -56,6 +57,7 @@ func (c *Core) DeleteApp(ctx context.Context, id string) error {
 	c.keys.forget()
 	c.manifests.forget(id)
 	if err == nil {
+		c.bus.Hint(bus.Key{App: id, Topic: manifestTopic})
 		c.announceEnds(ended)
 	}
 	return fault(err)
@@ -148,6 +150,15 @@ func (c *Core) Authenticate(ctx context.Context, token string) (Caller, error) {
 		return Caller{}, refusal.New(refusal.Unauthorized, "the assertion was used before: sign a new one for each request")
 	}
 	return caller, nil
+}
+
+// StillIn refuses a caller that was let in a while ago and would not be let in now: its key was revoked, or its app deleted.
+func (c *Core) StillIn(ctx context.Context, caller Caller) error {
+	_, err := c.caller(ctx, caller.Key.ID)
+	if errors.Is(err, credential.ErrUnknownKey) {
+		return refusal.New(refusal.Unauthorized, "the key is not good any more")
+	}
+	return fault(err)
 }
 
 // keyTTL bounds how long another node's revocation may go unnoticed. Changes made by this core count at once.

@@ -64,6 +64,7 @@ type Core struct {
 	keys       keyCache
 	manifests  manifestCache
 	presence   presence
+	streaming  streaming
 	nodes      *nodes // nil: this is the only one
 	verified   verifications
 	feed       trace.Feed

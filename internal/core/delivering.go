@@ -134,7 +134,7 @@ func (c *Core) send(ctx context.Context, d wake.Delivery, hook wake.Webhook, o w
 		return err
 	}
 	id := o.EventID(c.epoch)
-	if hook.Dialect != DialectChatGPT {
+	if d, _ := DialectNamed(hook.Dialect); d.MessageID {
 		id = messageID(hook.ID, o.Seq)
 	}
 	result := c.webhooks.Deliver(ctx, target, id, body)

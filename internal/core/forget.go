@@ -25,10 +25,12 @@ func (c *Core) ForgetUser(ctx context.Context, app wake.App, user string) (bool,
 }
 
 func (c *Core) forget(ctx context.Context, who store.Person) (removed int, err error) {
-	for more := true; more; {
+	for more, first := true, true; more; first = false {
 		var done store.Forgotten
 		err := c.store.Update(ctx, func(tx store.Tx) (err error) {
-			done, err = tx.Forget(who.App, who.User, forgetStep)
+			if done, err = tx.Forget(who.App, who.User, forgetStep); err == nil && first {
+				_, err = tx.Append(c.forgottenNotice(who))
+			}
 			return err
 		})
 		if err != nil {
@@ -39,6 +41,7 @@ func (c *Core) forget(ctx context.Context, who store.Person) (removed int, err e
 	}
 	c.hintScrub()
 	c.verified.forget(wake.UserPrincipal(who.User))
+	c.bus.Hint(bus.Key{App: who.App, Topic: forgottenTopic})
 	return removed, nil
 }
 

@@ -17,15 +17,17 @@ type Limits struct {
 	AppBytes          int64 // of arguments, texts and payloads that an app may have kept in a day
 	AppSubscriptions  int   // live ones of all its conversations
 	AppConversations  int
+	AppStreams        int // native streams of the app that are open at one node
 	UserRequests      int // a second, in the name of one user of an app; ten times as many at once
 	UserSubscriptions int // live ones of all conversations of one user of an app
 	UserWebhooks      int // live ones of one principal
+	UserStreams       int // native streams of one principal that are open at one node
 }
 
 // DefaultLimits are those of a core whose operator said nothing.
 var DefaultLimits = Limits{
-	AppRequests: 20_000, AppSubscriptions: 5_000_000, AppConversations: 5_000_000,
-	UserRequests: 1000, UserSubscriptions: 20_000, UserWebhooks: 100,
+	AppRequests: 20_000, AppSubscriptions: 5_000_000, AppConversations: 5_000_000, AppStreams: 100_000,
+	UserRequests: 1000, UserSubscriptions: 20_000, UserWebhooks: 100, UserStreams: 1000,
 }
 
 // limits keep count of what [Limits] bound.

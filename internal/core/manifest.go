@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/rouse-dev/rouse/internal/bus"
 	"github.com/rouse-dev/rouse/internal/harness"
 	"github.com/rouse-dev/rouse/internal/refusal"
 	"github.com/rouse-dev/rouse/internal/store"
@@ -152,6 +153,7 @@ func (c *Core) PutManifest(ctx context.Context, app wake.App, body json.RawMessa
 		return nil, fault(err)
 	}
 	c.manifests.forget(app.ID)
+	c.bus.Hint(bus.Key{App: app.ID, Topic: manifestTopic})
 	c.announceEnds(ended)
 	return body, nil
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rouse-dev/rouse/internal/harness"
 	"github.com/rouse-dev/rouse/internal/refusal"
 	"github.com/rouse-dev/rouse/internal/store"
 	"github.com/rouse-dev/rouse/internal/wake"
@@ -29,37 +28,15 @@ type Native struct {
 	Arguments json.RawMessage // the voucher among them, if any
 }
 
-// A Poll is what an events/poll asks beside its event.
-type Poll struct {
-	Cursor    *string       // nil: from now on
-	MaxEvents int           // 0: the default
-	MaxAge    time.Duration // 0: no bound
-}
-
 // An OccurrenceWire is an occurrence as MCP Events writes it.
 type OccurrenceWire struct {
 	EventID   string          `json:"eventId"`
 	Name      string          `json:"name"`
 	Timestamp string          `json:"timestamp"`
 	Data      json.RawMessage `json:"data"`
+	Cursor    string          `json:"cursor,omitempty"` // a place after the occurrence; empty where the answer has one for all
 	Meta      map[string]any  `json:"_meta,omitempty"`
 }
-
-// A Polled is the answer to events/poll.
-type Polled struct {
-	Events     []OccurrenceWire `json:"events"`
-	Cursor     string           `json:"cursor"`
-	Truncated  bool             `json:"truncated"`
-	HasMore    bool             `json:"hasMore"`
-	NextPollMs int              `json:"nextPollMs"`
-}
-
-// How many occurrences a poll brings, and how long its client should wait before the next.
-const (
-	defaultPoll = 100
-	maxPoll     = 500
-	nextPoll    = 5 * time.Second
-)
 
 // access is an event that a native client may have, with these arguments.
 type access struct {
@@ -96,14 +73,34 @@ func (c *Core) admit(ctx context.Context, app wake.App, m manifest, n Native) (a
 	}
 	switch {
 	case n.Refused:
-		err = refusal.New(refusal.Forbidden, "the app does not allow %s with these arguments", n.Name)
+		err = refused(n.Name)
 	case a.voucher != "":
 	case event.Public != nil && !*event.Public:
-		err = refusal.New(refusal.Forbidden, "%s is for tools only: call a tool of the app that subscribes to it", n.Name)
+		err = refusal.New(refusal.Forbidden, "%s is for tools only: call a tool of the app that subscribes to it", n.Name).With("reason", "tools_only")
 	case n.Call.User == "" && (event.Public == nil || event.Personal):
-		err = refusal.New(refusal.Forbidden, "%s needs a signed-in user, or a voucher from a tool's result", n.Name)
+		err = refusal.New(refusal.Forbidden, "%s needs a signed-in user, or a voucher from a tool's result", n.Name).With("reason", "sign_in")
 	}
 	return a, err
+}
+
+// refused is the answer to what the app's own authorization does not allow.
+func refused(event string) *refusal.Refusal {
+	return refusal.New(refusal.Forbidden, "the app does not allow %s with these arguments", event).With("reason", "app")
+}
+
+// offers refuses a way to have the event that it does not offer.
+func (a access) offers(delivery string) error {
+	if a.event.Offers(delivery) {
+		return nil
+	}
+	return refusal.New(refusal.Unsupported, "%s is not offered by %s", a.event.Name, delivery).
+		With("feature", "deliveryMode").With("value", delivery)
+}
+
+// wants are the occurrences that whoever was admitted gets, as a subscription that never ends takes them.
+func (a access) wants(app wake.App, user string) wake.Subscription {
+	return wake.Subscription{App: app.ID, Topic: a.arguments.Topic, Event: a.event.Name, Filter: a.arguments.Filter, User: user,
+		ExpiresAt: time.Unix(math.MaxInt32, 0)}
 }
 
 // splitVoucher takes the voucher out of an event's arguments.
@@ -126,7 +123,7 @@ func splitVoucher(raw json.RawMessage) (arguments json.RawMessage, voucher strin
 
 // redeemVoucher finds the subscription a voucher stands for, and refuses it for another app, event, arguments or user.
 func (c *Core) redeemVoucher(ctx context.Context, app wake.App, a access, voucher string) (string, error) {
-	refused := refusal.New(refusal.Forbidden, "the voucher is not good for this event with these arguments: call the tool again for a fresh one")
+	refused := refusal.New(refusal.Forbidden, "the voucher is not good for this event with these arguments: call the tool again for a fresh one").With("reason", "voucher")
 	id, ok := c.master.OpenVoucher(voucher)
 	if !ok {
 		return "", refused
@@ -147,74 +144,6 @@ func (c *Core) redeemVoucher(ctx context.Context, app wake.App, a access, vouche
 		return "", refused
 	}
 	return s.ID, nil
-}
-
-// Poll answers an events/poll: what happened after the cursor. A cursor that means nothing here, or lies before what is kept, is
-// no error: the answer says truncated.
-func (c *Core) Poll(ctx context.Context, app wake.App, n Native, p Poll) (Polled, error) {
-	if err := c.checkCall(app, n.Call); err != nil {
-		return Polled{}, err
-	}
-	var polled Polled
-	err := c.withManifest(ctx, app.ID, func(m manifest) error {
-		a, err := c.admit(ctx, app, m, n)
-		if err != nil {
-			return err
-		}
-		return c.store.View(ctx, func(r store.Reader) error {
-			if err := m.current(r, app.ID); err != nil {
-				return err
-			}
-			polled, err = c.poll(r, app, n.Call.User, a, p)
-			return err
-		})
-	})
-	return polled, err
-}
-
-func (c *Core) poll(r store.Reader, app wake.App, user string, a access, p Poll) (Polled, error) {
-	log, err := r.Log()
-	if err != nil {
-		return Polled{}, err
-	}
-	polled := Polled{Events: []OccurrenceWire{}, Cursor: c.cursor(log.Head), NextPollMs: int(nextPoll.Milliseconds())}
-	if p.Cursor == nil {
-		return polled, nil
-	}
-	after, ok := c.parseCursor(*p.Cursor)
-	if !ok || after > log.Head {
-		polled.Truncated = true
-		return polled, nil
-	}
-	if after < log.Horizon {
-		after, polled.Truncated = log.Horizon, true
-	}
-	limit := defaultPoll
-	if p.MaxEvents > 0 {
-		limit = min(p.MaxEvents, maxPoll)
-	}
-	oldest := time.Time{}
-	if p.MaxAge > 0 {
-		oldest = now().Add(-p.MaxAge)
-	}
-	wants := wake.Subscription{App: app.ID, Topic: a.arguments.Topic, Event: a.event.Name, Filter: a.arguments.Filter, User: user,
-		From: after, ExpiresAt: time.Unix(math.MaxInt32, 0)}
-	page, err := readLog(r, app.ID, []string{wants.Topic}, stretch{after, log.Head}, limit, func(o wake.Occurrence) bool {
-		if !wants.Takes(o) {
-			return false
-		}
-		old := o.At.Before(oldest)
-		polled.Truncated = polled.Truncated || old
-		return !old
-	})
-	if err != nil {
-		return Polled{}, err
-	}
-	for _, o := range page.occurrences {
-		polled.Events = append(polled.Events, c.onWire(o))
-	}
-	polled.Cursor, polled.HasMore = c.cursor(page.through), page.more
-	return polled, nil
 }
 
 // onWire writes an occurrence as MCP Events does.
@@ -239,17 +168,3 @@ func (c *Core) parseCursor(text string) (wake.Seq, bool) {
 	}
 	return wake.Seq(n), true
 }
-
-// dialectOf is the dialect of MCP Events a caller speaks.
-func dialectOf(call wake.Call) string {
-	if harness.Recognise(call).Harness == harness.ChatGPT {
-		return DialectChatGPT
-	}
-	return DialectDraft
-}
-
-// The dialects of MCP Events in the field.
-const (
-	DialectDraft   = "draft"
-	DialectChatGPT = "chatgpt"
-)

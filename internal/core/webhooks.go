@@ -90,12 +90,15 @@ func (c *Core) SubscribeWebhook(ctx context.Context, app wake.App, n Native, q H
 		return HookGranted{}, refusal.New(refusal.Unsupported, "delivery.mode: this core delivers no webhooks")
 	}
 	if q.Dialect == "" {
-		q.Dialect = dialectOf(n.Call)
+		q.Dialect = DialectOf(n.Call).Name
 	}
 	var granted HookGranted
 	err := c.withManifest(ctx, app.ID, func(m manifest) error {
 		a, err := c.admit(ctx, app, m, n)
 		if err != nil {
+			return err
+		}
+		if err := a.offers(wake.DeliveryWebhook); err != nil {
 			return err
 		}
 		if a.principal == "" {
@@ -222,7 +225,7 @@ func (c *Core) limitHooks(tx store.Tx, w wake.Webhook) error {
 		}
 	}
 	if c.limits.UserWebhooks > 0 && mine >= c.limits.UserWebhooks {
-		return refusal.New(refusal.SubscriptionLimit, "%d webhook subscriptions, the most one user may have", mine)
+		return refusal.New(refusal.SubscriptionLimit, "%d webhook subscriptions, the most one user may have", mine).With("max", c.limits.UserWebhooks)
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ type Master struct {
 	voucher    []byte
 	ticket     []byte
 	seal       []byte
+	pseudonym  []byte
 	beacon     ed25519.PrivateKey
 	id         string
 }
@@ -33,11 +34,12 @@ type Master struct {
 // versions: tokens handed out outlive the process.
 func NewMaster(secret [masterBytes]byte) *Master {
 	m := &Master{
-		voucher: derive(secret, "voucher"),
-		ticket:  derive(secret, "ticket"),
-		seal:    derive(secret, "seal"),
-		beacon:  ed25519.NewKeyFromSeed(derive(secret, "beacon")),
-		id:      idEncoding.EncodeToString(derive(secret, "id"))[:fullMAC],
+		voucher:   derive(secret, "voucher"),
+		ticket:    derive(secret, "ticket"),
+		seal:      derive(secret, "seal"),
+		pseudonym: derive(secret, "pseudonym"),
+		beacon:    ed25519.NewKeyFromSeed(derive(secret, "beacon")),
+		id:        idEncoding.EncodeToString(derive(secret, "id"))[:fullMAC],
 	}
 	for kind, of := range kinds {
 		m.capability[kind] = derive(secret, "capability/"+of.purpose)

@@ -3,6 +3,7 @@ package refusal
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 )
 
@@ -18,6 +19,9 @@ type Refusal struct {
 	Reason string
 	// RetryAfter is how long to wait before trying again; 0 when the catalogue's entry gives no such advice.
 	RetryAfter time.Duration
+	// Detail is what the refusal is about, for a machine that knows the code, by the names that MCP Events has for it: the
+	// limit that was reached, the feature that is not offered. nil: the code says it all.
+	Detail map[string]any
 }
 
 // Error is the code and the message.
@@ -35,6 +39,17 @@ func New(code Code, format string, args ...any) *Refusal {
 func (r *Refusal) WithReason(reason string) *Refusal {
 	c := *r
 	c.Reason = reason
+	return &c
+}
+
+// With returns a copy with one more detail.
+func (r *Refusal) With(name string, value any) *Refusal {
+	c := *r
+	c.Detail = maps.Clone(r.Detail)
+	if c.Detail == nil {
+		c.Detail = map[string]any{}
+	}
+	c.Detail[name] = value
 	return &c
 }
 

@@ -20,7 +20,7 @@ const requestTime = time.Minute
 // routes are all paths of the listener.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	api := appapi.New(s.core, appapi.Options{Logger: s.log})
+	api := appapi.New(s.core, appapi.Options{Logger: s.log, Stopping: s.stopping})
 	streams := monitor.New(s.core, monitor.Options{Logger: s.log, Stopping: s.stopping})
 	connectors := connector.New(s.core, connector.Options{Logger: s.log, Stopping: s.stopping})
 

@@ -3,6 +3,7 @@ package wake
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/rouse-dev/rouse/internal/refusal"
 )
@@ -22,10 +23,23 @@ type Event struct {
 	Personal         bool              // reaches the one user an emit names
 	DeleteOnDelivery bool              // its content is removed once delivered
 	Public           *bool             // open to any native client; nil when the SDK does not know the word
+	Delivery         []string          // the ways a native client may have it, of those below; nil is all of them
 
 	arguments, payload *shape
 	route              []piece  // Topic, taken apart
 	filters            []source // Filter, taken apart
+}
+
+// The ways in which a native client receives an event, as MCP Events names them.
+const (
+	DeliveryPoll    = "poll"
+	DeliveryPush    = "push"
+	DeliveryWebhook = "webhook"
+)
+
+// Offers reports whether a native client may have the event in that way.
+func (e *Event) Offers(delivery string) bool {
+	return e.Delivery == nil || slices.Contains(e.Delivery, delivery)
 }
 
 // event is an Event on the wire.
@@ -39,6 +53,7 @@ type event struct {
 	Personal         bool              `json:"personal"`
 	DeleteOnDelivery bool              `json:"delete_on_delivery"`
 	Public           *bool             `json:"public"`
+	Delivery         []string          `json:"delivery"`
 }
 
 // ParseManifest reads a manifest, whole or not at all. Its errors are refusals that name the event and the field.
@@ -92,7 +107,15 @@ func parseEvent(at string, body json.RawMessage) (*Event, error) {
 		return nil, bad(": description is missing")
 	}
 	e := &Event{Name: *raw.Name, Description: *raw.Description, Filter: raw.Filter,
-		Personal: raw.Personal, DeleteOnDelivery: raw.DeleteOnDelivery, Public: raw.Public}
+		Personal: raw.Personal, DeleteOnDelivery: raw.DeleteOnDelivery, Public: raw.Public, Delivery: raw.Delivery}
+	if e.Delivery != nil && len(e.Delivery) == 0 {
+		return nil, bad(": delivery: at least one way, or the member left out")
+	}
+	for _, way := range e.Delivery {
+		if way != DeliveryPoll && way != DeliveryPush && way != DeliveryWebhook {
+			return nil, bad(": delivery: %s is not poll, push or webhook", Quote(way))
+		}
+	}
 	var err error
 	if e.arguments, err = parseShape(raw.Arguments); err != nil {
 		return nil, bad(": arguments: %s", err)
@@ -133,3 +156,7 @@ func (e *Event) Breaks(next *Event) string {
 	}
 	return ""
 }
+
+// BreaksPayload reports whether the payloads of the next definition may be other than a subscriber of this one expects; see
+// [Event.Breaks].
+func (e *Event) BreaksPayload(next *Event) bool { return e.payload.breaks(next.payload, false) != "" }

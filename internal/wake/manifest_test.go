@@ -3,6 +3,7 @@ package wake_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,6 +81,9 @@ func TestManifestRefusals(t *testing.T) {
 		"topic with a brace":    {entry(map[string]any{"topic": "ev/crawl.finished/{job"}), "brace"},
 		"topic of the core":     {entry(map[string]any{"topic": "rouse/x"}), "core"},
 		"filter of no argument": {entry(map[string]any{"filter": map[string]string{"level": "{nothing}"}}), "nothing"},
+		"delivered by pigeon":   {entry(map[string]any{"delivery": []string{"poll", "pigeon"}}), "pigeon"},
+		"delivered in no way":   {entry(map[string]any{"delivery": []string{}}), "at least one"},
+		"delivery a string":     {entry(map[string]any{"delivery": "poll"}), "delivery"},
 		"twice":                 {entry(nil) + "," + entry(nil), "twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,6 +121,21 @@ func TestManifestWithoutEventsSaysNothingOfThem(t *testing.T) {
 	}
 	if m := parse(t); m.Events == nil {
 		t.Error("an empty list of events is taken for none being said")
+	}
+}
+
+func TestTheWaysAnEventOffers(t *testing.T) {
+	t.Parallel()
+	all := []string{wake.DeliveryPoll, wake.DeliveryPush, wake.DeliveryWebhook}
+	for name, c := range map[string]struct {
+		said any
+		want []string
+	}{"none said": {nil, all}, "two": {[]string{"webhook", "poll"}, []string{"poll", "webhook"}}, "one": {[]string{"push"}, []string{"push"}}} {
+		e := parse(t, entry(map[string]any{"delivery": c.said})).Events["crawl.finished"]
+		got := slices.DeleteFunc(slices.Clone(all), func(way string) bool { return !e.Offers(way) })
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }
 

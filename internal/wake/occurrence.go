@@ -17,6 +17,8 @@ const (
 	KindEnded Kind = "ended" // a subscription of the conversation ended, and why
 	// KindMissed tells a conversation that something was too old to be kept before it came for it.
 	KindMissed Kind = "missed"
+	// KindForgotten tells the app's native streams that a user was forgotten. No conversation reads it.
+	KindForgotten Kind = "forgotten"
 	// KindErased is an event whose content is gone, because it was to be deleted on delivery: nobody takes it any more.
 	KindErased Kind = "erased"
 )

@@ -110,6 +110,9 @@ func (b *Bus) Hint(keys ...bus.Key) {
 // Watch implements [bus.Bus].
 func (b *Bus) Watch(keys ...bus.Key) *bus.Watch { return b.local.Watch(keys...) }
 
+// Notify implements [bus.Bus].
+func (b *Bus) Notify(f func(), keys ...bus.Key) *bus.Watch { return b.local.Notify(f, keys...) }
+
 // take gives the messages that wait to be sent.
 func (b *Bus) take() []string {
 	b.mu.Lock()

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/rouse-dev/rouse/internal/core"
-	"github.com/rouse-dev/rouse/internal/harness"
 	"github.com/rouse-dev/rouse/internal/refusal"
 	"github.com/rouse-dev/rouse/internal/wake"
 )
@@ -17,6 +16,8 @@ type Request struct {
 	Call    wake.Call
 	Params  json.RawMessage // as they came
 	Refused bool            // the app's own authorization said no
+	// Dialect is the name of the one to answer in; empty: the one the client is known to speak. [CheckDialect] knows the names.
+	Dialect string
 }
 
 // An Answer is what to pass on: a result or an error, never both.
@@ -25,25 +26,37 @@ type Answer struct {
 	Error  *Error `json:"error,omitempty"`
 }
 
+// An Error is a JSON-RPC error object.
+type Error = core.WireError
+
+// CheckDialect refuses the name of a dialect that there is not. The empty name is none and fine.
+func CheckDialect(name string) error {
+	if _, ok := core.DialectNamed(name); name != "" && !ok {
+		return refusal.New(refusal.BadRequest, "dialect: %s, %s or %s", core.DialectDraft, core.DialectChatGPT, core.DialectFinal)
+	}
+	return nil
+}
+
+// dialect is the one to answer in.
+func (q Request) dialect() core.Dialect {
+	if d, ok := core.DialectNamed(q.Dialect); ok {
+		return d
+	}
+	return core.DialectOf(q.Call)
+}
+
 // answer turns an outcome into what is passed on. A fault, as opposed to a refusal, is returned as the error it is.
-func answer(call wake.Call, result any, err error) (Answer, error) {
+func (q Request) answer(result any, err error) (Answer, error) {
 	if err == nil {
 		return Answer{Result: result}, nil
 	}
-	if wire := dialectFor(call).errorOf(err); wire != nil {
+	if wire := q.dialect().ErrorOf(err); wire != nil {
 		return Answer{Error: wire}, nil
 	}
 	return Answer{}, err
 }
 
-func dialectFor(call wake.Call) dialect {
-	if harness.Recognise(call).Harness == harness.ChatGPT {
-		return dialects[core.DialectChatGPT]
-	}
-	return dialects[core.DialectDraft]
-}
-
-// params are those of all three methods; each reads what is its.
+// params are those of all methods; each reads what is its.
 type params struct {
 	name      string
 	arguments json.RawMessage
@@ -141,10 +154,10 @@ func milliseconds(field string, raw json.RawMessage) (time.Duration, error) {
 func Poll(ctx context.Context, c *core.Core, app wake.App, q Request) (Answer, error) {
 	p, err := read(q.Params)
 	if err != nil {
-		return answer(q.Call, nil, err)
+		return q.answer(nil, err)
 	}
 	polled, err := c.Poll(ctx, app, q.of(p), core.Poll{Cursor: p.cursor, MaxEvents: p.maxEvents, MaxAge: p.maxAge})
-	return answer(q.Call, polled, err)
+	return q.answer(polled, err)
 }
 
 func (q Request) of(p params) core.Native {

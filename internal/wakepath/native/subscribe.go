@@ -13,25 +13,26 @@ import (
 func Subscribe(ctx context.Context, c *core.Core, app wake.App, q Request) (Answer, error) {
 	p, err := read(q.Params)
 	if err != nil {
-		return answer(q.Call, nil, err)
+		return q.answer(nil, err)
 	}
 	mode, err := p.mode()
 	if err != nil {
-		return answer(q.Call, nil, err)
+		return q.answer(nil, err)
 	}
 	if mode != "webhook" {
-		return unsupported(q.Call, mode), nil
+		return q.unsupported(mode), nil
 	}
 	url, err := text("delivery.url", p.delivery["url"])
 	if err != nil {
-		return answer(q.Call, nil, err)
+		return q.answer(nil, err)
 	}
 	secret, err := text("delivery.secret", p.delivery["secret"])
 	if err != nil {
-		return answer(q.Call, nil, err)
+		return q.answer(nil, err)
 	}
-	granted, err := c.SubscribeWebhook(ctx, app, q.of(p), core.HookRequest{URL: url, Secret: secret, TTL: p.ttl, Cursor: p.cursor, MaxAge: p.maxAge})
-	return answer(q.Call, grantOnWire(granted), err)
+	granted, err := c.SubscribeWebhook(ctx, app, q.of(p), core.HookRequest{URL: url, Secret: secret, TTL: p.ttl, Cursor: p.cursor, MaxAge: p.maxAge,
+		Dialect: q.dialect().Name})
+	return q.answer(grantOnWire(granted), err)
 }
 
 // mode is how to deliver: by webhook when nothing is said.
@@ -42,12 +43,12 @@ func (p params) mode() (string, error) {
 	return text("delivery.mode", p.delivery["mode"])
 }
 
-func unsupported(call wake.Call, mode string) Answer {
+func (q Request) unsupported(mode string) Answer {
 	data := map[string]any{"feature": "deliveryMode"}
 	if len(mode) <= 64 {
 		data["value"] = mode
 	}
-	return Answer{Error: &Error{dialectFor(call).unsupported, `delivery.mode: must be "webhook"`, data}}
+	return Answer{Error: &Error{Code: q.dialect().Unsupported, Message: `delivery.mode: must be "webhook"`, Data: data}}
 }
 
 // grantOnWire is a grant as MCP Events writes it.
@@ -78,15 +79,15 @@ func StatusOnWire(s core.HookStatus) map[string]any {
 func Unsubscribe(ctx context.Context, c *core.Core, app wake.App, q Request) (Answer, error) {
 	p, err := read(q.Params)
 	if err != nil {
-		return answer(q.Call, nil, err)
+		return q.answer(nil, err)
 	}
 	url, err := text("delivery.url", p.delivery["url"])
 	if err != nil {
-		return answer(q.Call, nil, err)
+		return q.answer(nil, err)
 	}
 	ended, err := c.UnsubscribeWebhook(ctx, app, q.of(p), url)
-	if err == nil && !ended && !dialectFor(q.Call).forgiving {
+	if err == nil && !ended && !q.dialect().Forgiving {
 		err = refusal.New(refusal.UnknownSubscription, "there is no subscription with that event, arguments and delivery.url")
 	}
-	return answer(q.Call, map[string]any{}, err)
+	return q.answer(map[string]any{}, err)
 }
