@@ -239,7 +239,10 @@ func subscribeWebhook(ctx context.Context, r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := object{"id": granted.ID, "refresh_before": timestamp(granted.RefreshBefore), "cursor": nil, "truncated": granted.Truncated}
+	answer := object{"id": granted.ID, "refresh_before": nil, "cursor": granted.Cursor, "truncated": granted.Truncated}
+	if !granted.RefreshBefore.IsZero() {
+		answer["refresh_before"] = timestamp(granted.RefreshBefore)
+	}
 	if granted.Status != nil {
 		answer["delivery_status"] = native.StatusOnWire(*granted.Status)
 	}
@@ -248,7 +251,7 @@ func subscribeWebhook(ctx context.Context, r *request) (any, error) {
 
 const maxMilliseconds = int64(365 * 24 * time.Hour / time.Millisecond)
 
-// ttlMilliseconds tells an absent ttl_ms (0) from null (negative: as long as possible).
+// ttlMilliseconds tells an absent ttl_ms (0) from null (negative: without end).
 func ttlMilliseconds(v jsontext.Value) (time.Duration, error) {
 	if len(v) == 0 {
 		return 0, nil

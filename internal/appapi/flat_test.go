@@ -15,6 +15,8 @@ import (
 type reached struct{}
 
 func (reached) CheckTarget(string, string) error                       { return nil }
+func (reached) Host(string) string                                     { return "hook.example:443" }
+func (reached) Trusts(string) bool                                     { return false }
 func (reached) Verify(context.Context, core.HookTarget) (string, bool) { return "", true }
 func (reached) Deliver(context.Context, core.HookTarget, string, []byte) core.HookResult {
 	return core.HookResult{Delivered: true}
@@ -30,14 +32,16 @@ func TestTimesInTheFlatForm(t *testing.T) {
 		for ttl, want := range map[string]time.Duration{
 			``:                           24 * time.Hour,
 			`,"ttl_ms":3600000`:          time.Hour,
-			`,"ttl_ms":null`:             7 * 24 * time.Hour,
 			`,"ttl_ms":9007199254740993`: 7 * 24 * time.Hour,
-			`,"ttl_ms":0`:                time.Minute,
+			`,"ttl_ms":0`:                5 * time.Second,
 		} {
 			got := subscribe("", ttl)
 			if diff := cmp.Diff(time.Now().Add(want).UTC().Format(time.RFC3339Nano), got["refresh_before"]); diff != "" {
 				t.Errorf("%s: %s", ttl, diff)
 			}
+		}
+		if got := subscribe("", `,"ttl_ms":null`); got["refresh_before"] != nil {
+			t.Errorf("without end: %v", got["refresh_before"])
 		}
 		start := l.app.post(t, "/events/poll", `{"call":{},"params":{"name":"site.updated","arguments":{"site":"s"}}}`).at("result", "cursor").(string)
 		l.app.post(t, "/events/emit", `{"name":"site.updated","arguments":{"site":"s"},"payload":{"pages":1}}`)

@@ -63,6 +63,10 @@ func (p *program) serverOptions(settings config.Settings) (server.Options, error
 	if err != nil {
 		return server.Options{}, err
 	}
+	trusted, err := settings.TrustedWebhooks()
+	if err != nil {
+		return server.Options{}, err
+	}
 	logger, err := logTo(p.env.Stderr, settings)
 	if err != nil {
 		return server.Options{}, err
@@ -70,7 +74,7 @@ func (p *program) serverOptions(settings config.Settings) (server.Options, error
 	options := server.Options{Data: data, Database: settings.Database, Listen: settings.Listen, PublicURL: settings.PublicURL, TLSCert: settings.TLSCert,
 		TLSKey: settings.TLSKey, TrustedProxies: proxies, StreamsPerAddress: settings.StreamsPerAddress,
 		FailuresPerAddress: settings.FailuresPerAddress, Retention: settings.Retention, RetentionSize: int64(settings.RetentionSize), Limits: settings.Limits,
-		PrivateWebhooks: settings.PrivateWebhooks, Version: version(), Logger: logger}
+		PrivateWebhooks: settings.PrivateWebhooks, TrustedWebhooks: trusted, Version: version(), Logger: logger}
 	if secret := p.getenv("ROUSE_SECRET"); secret != "" {
 		if options.Master, err = credential.MasterFromEnv(secret); err != nil {
 			return server.Options{}, fmt.Errorf("ROUSE_SECRET: %w", err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rouse-dev/rouse/internal/core"
 	"github.com/rouse-dev/rouse/internal/postgres"
+	"github.com/rouse-dev/rouse/internal/wakepath/webhook"
 )
 
 // Settings are what `rouse serve` can be told. Make them with [Settings.Bind], which sets the defaults.
@@ -31,6 +32,7 @@ type Settings struct {
 	Limits             core.Limits   // of one app and one user
 	Drain              time.Duration // how long a server that is to stop says so before it does
 	PrivateWebhooks    bool          // webhooks may be on private and loopback addresses
+	WebhookTrusted     []string      // prefixes of URLs whose endpoints are not asked whether they want deliveries
 	GCPercent          int           // how much garbage may gather, in percent of what is in use, as GOGC says; which counts before it
 	LogLevel           string        // debug, info, warn or error
 	LogFormat          string        // text or json
@@ -70,6 +72,8 @@ func (s *Settings) Bind(flags *pflag.FlagSet) {
 	s.bindLimits(flags)
 	flags.DurationVar(&s.Drain, "drain", 0, "how `long` /readyz says no before the core stops, so that a balancer sends nobody new, such as 5s")
 	flags.BoolVar(&s.PrivateWebhooks, "private-webhooks", false, "deliver webhooks to private and loopback addresses too; for networks where everybody is trusted")
+	flags.StringSliceVar(&s.WebhookTrusted, "webhook-trusted", nil,
+		"`prefixes` of webhook URLs whose endpoints are known to want deliveries and are not asked, such as https://hooks.example.com/events/")
 	flags.IntVar(&s.GCPercent, "gc-percent", DefaultGCPercent,
 		"garbage in memory, in `percent` of what is in use, before it is collected: more takes memory, less takes CPU; GOGC counts before it")
 	flags.StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error")
@@ -132,6 +136,9 @@ func (s *Settings) Check() error {
 	if s.LogFormat != "text" && s.LogFormat != "json" {
 		return fmt.Errorf("log-format: %q is neither text nor json", s.LogFormat)
 	}
+	if _, err := s.TrustedWebhooks(); err != nil {
+		return err
+	}
 	_, err := s.Proxies()
 	return err
 }
@@ -176,6 +183,19 @@ func (s *Settings) Level() (slog.Level, error) {
 		return 0, fmt.Errorf("log-level: %q is none of debug, info, warn, error", s.LogLevel)
 	}
 	return level, nil
+}
+
+// TrustedWebhooks is WebhookTrusted as prefixes.
+func (s *Settings) TrustedWebhooks() ([]webhook.Trusted, error) {
+	var prefixes []webhook.Trusted
+	for _, text := range s.WebhookTrusted {
+		prefix, err := webhook.ParseTrusted(strings.TrimSpace(text))
+		if err != nil {
+			return nil, fmt.Errorf("webhook-trusted: %q: %w", text, err)
+		}
+		prefixes = append(prefixes, prefix)
+	}
+	return prefixes, nil
 }
 
 // Proxies is TrustedProxies as prefixes.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rouse-dev/rouse/internal/bus"
@@ -66,10 +67,12 @@ type Core struct {
 	presence   presence
 	streaming  streaming
 	nodes      *nodes // nil: this is the only one
-	verified   verifications
+	verified   *verifications
+	hosts      hosts // of webhooks
 	feed       trace.Feed
 
 	deliveries chan struct{} // hints the webhook workers
+	lookedFor  atomic.Int64  // when suspended webhooks were, in nanoseconds since 1970
 	crowds     chan struct{} // full while something is written for a crowd
 	erased     chan struct{} // hints the scrubber
 	stop       context.CancelFunc
@@ -83,7 +86,7 @@ func New(ctx context.Context, o Options) (*Core, error) {
 	}
 	c := &Core{
 		store: o.Store, bus: o.Bus, master: o.Master, webhooks: o.Webhooks, log: o.Logger, retention: o.Retention, maxSubs: o.MaxSubscriptions,
-		retentionSize: o.RetentionSize, limits: newLimits(o.Limits),
+		retentionSize: o.RetentionSize, limits: newLimits(o.Limits), verified: newVerifications(),
 		publicURL: strings.TrimRight(o.PublicURL, "/"), deliveries: make(chan struct{}, 1), crowds: make(chan struct{}, 1), erased: make(chan struct{}, 1),
 	}
 	if c.bus == nil {

@@ -2,25 +2,23 @@ package core
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"math/rand/v2"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/rouse-dev/rouse/internal/store"
-	"github.com/rouse-dev/rouse/internal/trace"
 	"github.com/rouse-dev/rouse/internal/wake"
 )
 
 // How webhook deliveries are made.
 const (
-	deliveryWorkers = 32
-	perWebhook      = 4                // deliveries of one webhook under way at once, on all nodes together
-	deliveryLease   = 20 * time.Second // twice an attempt; after which a claimed delivery that nobody finished is due again
-	deliveryPoll    = 5 * time.Second  // how often the queue is looked at without a hint: another node may have filled it and died
+	perWebhook    = 4                // deliveries of one webhook under way at once, on all nodes together
+	deliveryLease = 30 * time.Second // an attempt and as long again to wait for its turn, with room; after it a claimed delivery is due again
+	attemptTime   = 10 * time.Second // an attempt takes no longer
+	deliveryPoll  = 5 * time.Second  // how often the queue is looked at without a hint: another node may have filled it and died
+	maxWaiting    = 512              // claimed deliveries whose host has no room yet
+	maxExcepted   = 1000             // hosts without room that the store is asked to leave out
 )
 
 // retryAfter are the pauses after each failed attempt; after the last one the delivery is abandoned.
@@ -33,187 +31,315 @@ func (c *Core) hintDeliveries() {
 	}
 }
 
+// A deliverer makes the webhook deliveries of a node. Its methods belong to one goroutine, except where they say otherwise.
+type deliverer struct {
+	*Core
+	running  sync.WaitGroup
+	outcomes chan outcome
+	waiting  []job     // claimed, in order; their hosts had no room
+	due      time.Time // when the first delivery can be claimed, as of the last look
+}
+
+// A job is a claimed delivery with what it takes to make it.
+type job struct {
+	delivery   wake.Delivery
+	hook       wake.Webhook
+	occurrence wake.Occurrence // of a notice the zero one
+	host       string
+	claimed    time.Time
+}
+
+// An outcome is what became of a claimed delivery.
+type outcome struct {
+	job
+	is     fate
+	result HookResult    // of an attempt
+	at     time.Time     // when it began
+	took   time.Duration // how long it was under way
+	next   time.Time     // of one that is put off: when it is due
+}
+
+// A fate is one of the ways a claimed delivery comes out.
+type fate int
+
+const (
+	attempted fate = iota
+	putOff         // not tried, and due again: it counts for nothing
+	dropped        // nobody is owed it any more
+	oversized      // its message would be too large
+)
+
 // deliver makes the queued webhook deliveries as they fall due, until ctx ends. Attempts under way are finished.
 func (c *Core) deliver(ctx context.Context) {
-	var running sync.WaitGroup
-	defer running.Wait()
-	free := make(chan struct{}, deliveryWorkers)
+	d := &deliverer{Core: c, outcomes: make(chan outcome, maxAttempts)}
+	var recording sync.WaitGroup
+	recording.Go(func() { c.recordAll(d.outcomes) })
+	defer recording.Wait()
+	defer close(d.outcomes)
+	defer d.running.Wait()
 	for {
-		claimed, err := c.claim(ctx, deliveryWorkers-len(free))
+		d.resume(ctx)
+		claimed, err := d.claim(ctx)
+		if err == nil {
+			err = d.begin(ctx, claimed)
+		}
 		if err != nil && ctx.Err() == nil {
 			c.log.Error("reading the webhook queue failed; it is tried again", "error", err)
 		}
-		for _, d := range claimed {
-			free <- struct{}{}
-			running.Go(func() {
-				defer func() { <-free; c.hintDeliveries() }()
-				c.attempt(ctx, d)
-			})
-		}
-		if len(claimed) > 0 {
+		if len(claimed) > 0 && err == nil {
 			continue
 		}
-		if !c.awaitDeliveries(ctx, len(free) == deliveryWorkers) {
-			return
+		if !d.await(ctx) {
+			break
 		}
+	}
+	for _, j := range d.waiting {
+		d.putOff(j, now())
 	}
 }
 
-func (c *Core) claim(ctx context.Context, limit int) (claimed []wake.Delivery, err error) {
+// claim takes deliveries that are due, as many as there are workers free, and none for hosts that have no room.
+func (d *deliverer) claim(ctx context.Context) (claimed []wake.Delivery, err error) {
+	limit := d.hosts.free()
 	if limit <= 0 || ctx.Err() != nil {
 		return nil, nil
 	}
-	due, err := c.nextDelivery(ctx)
-	if err != nil || due.IsZero() || due.After(now()) {
+	except := d.withoutRoom()
+	err = d.store.View(ctx, func(r store.Reader) (err error) {
+		d.due, err = r.NextDelivery(except)
+		return err
+	})
+	at := now()
+	if err != nil || d.due.IsZero() || d.due.After(at) {
 		return nil, err
 	}
-	err = c.store.Update(ctx, func(tx store.Tx) (err error) {
-		claimed, err = tx.ClaimDeliveries(store.ClaimQuery{Now: now(), Lease: now().Add(deliveryLease), Limit: limit, PerWebhook: perWebhook})
+	err = d.store.Update(ctx, func(tx store.Tx) (err error) {
+		claimed, err = tx.ClaimDeliveries(store.ClaimQuery{Now: at, Lease: at.Add(deliveryLease), Limit: limit, PerWebhook: perWebhook, ExceptHosts: except})
 		return err
 	})
 	return claimed, err
 }
 
-func (c *Core) nextDelivery(ctx context.Context) (due time.Time, err error) {
-	err = c.store.View(ctx, func(r store.Reader) (err error) {
-		due, err = r.NextDelivery(nil)
-		return err
-	})
-	return due, err
+// withoutRoom lists the hosts that can take nothing now, or have something waiting.
+func (d *deliverer) withoutRoom() []string {
+	names, _ := d.hosts.full(time.Now(), maxExcepted)
+	listed := make(map[string]bool, len(names))
+	for _, name := range names {
+		listed[name] = true
+	}
+	for _, j := range d.waiting {
+		if !listed[j.host] && len(names) < maxExcepted {
+			listed[j.host] = true
+			names = append(names, j.host)
+		}
+	}
+	return names
 }
 
-// awaitDeliveries waits until there may be something to deliver. It returns false when ctx ends.
-func (c *Core) awaitDeliveries(ctx context.Context, busy bool) bool {
-	wait := deliveryPoll
-	if due, err := c.nextDelivery(ctx); err == nil && !due.IsZero() && !busy {
-		// Claims by others may not be due before their lease: a little patience keeps this from spinning.
-		wait = min(wait, max(time.Until(due), 50*time.Millisecond))
+// begin starts what was claimed, as far as there is room.
+func (d *deliverer) begin(ctx context.Context, claimed []wake.Delivery) error {
+	if len(claimed) == 0 {
+		return nil
 	}
-	timer := time.NewTimer(wait)
+	at := now()
+	jobs := make([]job, 0, len(claimed))
+	var others []outcome
+	err := d.store.View(ctx, func(r store.Reader) error {
+		jobs, others = jobs[:0], others[:0]
+		read := jobReader{Reader: r, at: at, hooks: map[string]hookState{}, occurrences: map[wake.Seq]wake.Occurrence{}}
+		for _, one := range claimed {
+			j, other, err := read.job(one)
+			switch {
+			case err != nil:
+				return err
+			case other != nil:
+				others = append(others, *other)
+			default:
+				jobs = append(jobs, j)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, o := range others {
+		d.outcomes <- o
+	}
+	for _, j := range jobs {
+		if j.host = j.hook.Host; j.host == "" { // kept before hosts were
+			j.host = d.webhooks.Host(j.hook.URL)
+		}
+		if !d.start(ctx, j) {
+			d.wait(j)
+		}
+	}
+	return nil
+}
+
+// A jobReader reads what claimed deliveries need, each webhook and occurrence once.
+type jobReader struct {
+	store.Reader
+	at          time.Time
+	hooks       map[string]hookState
+	occurrences map[wake.Seq]wake.Occurrence
+}
+
+type hookState struct {
+	wake.Webhook
+	throttled time.Time
+}
+
+// job reads what a delivery needs, or says what becomes of it without an attempt.
+func (r *jobReader) job(d wake.Delivery) (j job, other *outcome, err error) {
+	j = job{delivery: d, claimed: r.at}
+	hook, err := r.hook(d.Webhook)
+	if err == nil && d.Kind == wake.DeliveryOccurrence {
+		j.occurrence, err = r.occurrence(d.Seq)
+	}
+	j.hook = hook.Webhook
+	owed := hook.Live(r.at) || d.Kind == wake.DeliveryTerminated && !hook.EndedAt.IsZero()
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && (!owed || j.occurrence.Kind == wake.KindErased):
+		return j, &outcome{job: j, is: dropped}, nil
+	case err == nil && hook.throttled.After(r.at):
+		return j, &outcome{job: j, is: putOff, next: hook.throttled}, nil
+	}
+	return j, nil, err
+}
+
+func (r *jobReader) hook(id string) (hookState, error) {
+	if known, ok := r.hooks[id]; ok {
+		return known, nil
+	}
+	w, err := r.Webhook(id)
+	if err != nil {
+		return hookState{}, err
+	}
+	health, err := r.Health(id)
+	r.hooks[id] = hookState{w, health.ThrottledUntil}
+	return r.hooks[id], err
+}
+
+func (r *jobReader) occurrence(seq wake.Seq) (wake.Occurrence, error) {
+	if known, ok := r.occurrences[seq]; ok {
+		return known, nil
+	}
+	o, err := r.Occurrence(seq)
+	if err == nil {
+		r.occurrences[seq] = o
+	}
+	return o, err
+}
+
+// start begins an attempt, unless its host has no room.
+func (d *deliverer) start(ctx context.Context, j job) bool {
+	t, ok := d.hosts.begin(j.host, j.hook.ID, time.Now())
+	if ok {
+		d.running.Go(func() {
+			defer d.hintDeliveries()
+			d.attempt(ctx, j, t)
+		})
+	}
+	return ok
+}
+
+// wait keeps a job until its host has room, or puts it off when that may take long or too many wait.
+func (d *deliverer) wait(j job) {
+	switch pause := d.hosts.pausedUntil(j.host); {
+	case pause.After(time.Now()):
+		d.putOff(j, pause)
+	case len(d.waiting) >= maxWaiting:
+		d.putOff(j, now().Add(time.Second+rand.N(time.Second)))
+	default:
+		d.waiting = append(d.waiting, j)
+	}
+}
+
+// resume starts jobs that waited and whose hosts have room now. One that could not be finished within its claim any more is put off.
+func (d *deliverer) resume(ctx context.Context) {
+	waited := d.waiting
+	d.waiting = nil
+	refused := map[string]bool{}
+	for _, j := range waited {
+		if now().Sub(j.claimed) > deliveryLease-attemptTime-time.Second {
+			d.putOff(j, now())
+		} else if refused[j.host] || !d.start(ctx, j) {
+			refused[j.host] = true
+			d.wait(j)
+		}
+	}
+}
+
+// putOff gives a claim back. It may be called by any goroutine.
+func (d *deliverer) putOff(j job, until time.Time) {
+	d.outcomes <- outcome{job: j, is: putOff, next: until}
+}
+
+// await waits until there may be something to deliver. It returns false when ctx ends.
+func (d *deliverer) await(ctx context.Context) bool {
+	wait := deliveryPoll
+	if _, pause := d.hosts.full(time.Now(), 0); !pause.IsZero() {
+		wait = min(wait, time.Until(pause))
+	}
+	if len(d.waiting) > 0 {
+		wait = min(wait, slowAfter) // hosts that nothing is known of may have got room
+	}
+	if !d.due.IsZero() && d.hosts.free() > 0 {
+		wait = min(wait, time.Until(d.due))
+	}
+	// Claims by others may not be due before their lease: a little patience keeps this from spinning.
+	timer := time.NewTimer(max(wait, 50*time.Millisecond))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false
-	case <-c.deliveries:
+	case <-d.deliveries:
 	case <-timer.C:
 	}
 	return true
 }
 
-// attempt makes one attempt at a delivery and records how it went.
-func (c *Core) attempt(ctx context.Context, d wake.Delivery) {
-	var hook wake.Webhook
-	var o wake.Occurrence
-	err := c.store.View(ctx, func(r store.Reader) (err error) {
-		if hook, err = r.Webhook(d.Webhook); err != nil {
-			return err
-		}
-		o, err = r.Occurrence(d.Seq)
-		return err
-	})
-	if d.Kind != wake.DeliveryOccurrence || errors.Is(err, store.ErrNotFound) || err == nil && (!hook.Live(now()) || o.Kind == wake.KindErased) {
-		err = c.store.Update(ctx, func(tx store.Tx) error {
-			_, err := tx.FinishDelivery(d)
-			return err
-		})
-	} else if err == nil {
-		err = c.send(ctx, d, hook, o)
+// attempt makes one attempt at a delivery and hands on how it went. It may be called by any goroutine.
+func (d *deliverer) attempt(ctx context.Context, j job, t *try) {
+	o := outcome{job: j, at: now()}
+	is := unheard
+	defer func() { d.hosts.end(t, is, time.Now()) }()
+	m, fits, err := d.message(j)
+	if err == nil && !fits {
+		o.is = oversized
+		d.outcomes <- o
+		return
 	}
-	if err != nil && ctx.Err() == nil {
-		c.log.Error("a webhook delivery could not be recorded; it is made again", "subscription", d.Webhook, "error", err)
+	var target HookTarget
+	if err == nil {
+		target, err = d.target(j.hook)
 	}
-}
-
-func (c *Core) send(ctx context.Context, d wake.Delivery, hook wake.Webhook, o wake.Occurrence) error {
-	body, err := c.deliveryBody(o)
 	if err != nil {
-		return err
+		d.log.Error("a webhook delivery could not be made; it is tried again", "subscription", j.hook.ID, "error", err)
+		d.putOff(j, now().Add(retryAfter[len(retryAfter)-1]))
+		return
 	}
-	target, err := c.target(hook)
-	if err != nil {
-		return err
+	begun := time.Now()
+	o.result = d.webhooks.Deliver(ctx, target, m.id, m.body)
+	o.took = time.Since(begun)
+	if !o.result.Delivered && ctx.Err() != nil {
+		d.putOff(j, now()) // the core is stopping: this was no fair attempt
+		return
 	}
-	id := o.EventID(c.epoch)
-	if d, _ := DialectNamed(hook.Dialect); d.MessageID {
-		id = messageID(hook.ID, o.Seq)
-	}
-	result := c.webhooks.Deliver(ctx, target, id, body)
-	if !result.Delivered && ctx.Err() != nil {
-		return nil // the core is stopping: this was no fair attempt, and its claim lapses
-	}
-	return c.record(context.WithoutCancel(ctx), d, o, result)
+	is = verdictOf(o.result)
+	d.outcomes <- o
 }
 
-// messageID is the webhook-id of an occurrence for one webhook: the same each time it is tried.
-func messageID(webhook string, seq wake.Seq) string {
-	sum := sha256.Sum256([]byte(webhook + "/" + strconv.FormatInt(int64(seq), 10)))
-	return "msg_" + hex.EncodeToString(sum[:16])
-}
-
-func (c *Core) target(hook wake.Webhook) (HookTarget, error) {
-	secret, err := c.master.Unseal(secretPurpose, hook.ID, hook.Secret)
-	if err != nil {
-		return HookTarget{}, err
-	}
-	target := HookTarget{URL: hook.URL, Subscription: hook.ID, Secrets: []string{string(secret)}}
-	if now().Before(hook.FormerUntil) {
-		former, err := c.master.Unseal(formerPurpose, hook.ID, hook.Former)
-		if err != nil {
-			return HookTarget{}, err
-		}
-		target.Secrets = append(target.Secrets, string(former))
-	}
-	return target, nil
-}
-
-// record keeps how an attempt went: finished, to be tried again, or abandoned.
-func (c *Core) record(ctx context.Context, d wake.Delivery, o wake.Occurrence, result HookResult) error {
-	d.Attempts++
-	entry := trace.Entry{App: o.App, Event: o.Event, Occurrence: o.ID(c.epoch), Subscription: d.Webhook, Path: "webhook",
-		Count: d.Attempts, Detail: result.Reason}
-	retry := result.Retry && d.Attempts <= len(retryAfter)
+// verdictOf is what an attempt says of its host. Whoever asks for time is well.
+func verdictOf(result HookResult) verdict {
 	switch {
-	case result.Delivered:
-		entry.Kind = trace.Delivered
-	case retry:
-		entry.Kind = trace.Retrying
-		pause := retryAfter[d.Attempts-1]
-		pause += time.Duration(rand.Int64N(int64(pause)/4 + 1))
-		d.NextAt, d.Error = now().Add(max(pause, min(result.RetryAfter, time.Hour))), result.Reason
-	default:
-		entry.Kind = trace.Abandoned
+	case result.Delivered, result.RetryAfter > 0:
+		return answered
+	case result.Status == 0:
+		return dead
+	case result.Status >= 500:
+		return faulty
 	}
-	held := false
-	err := c.store.Update(ctx, func(tx store.Tx) (err error) {
-		if retry && !result.Delivered {
-			held, err = tx.RetryDelivery(d)
-		} else {
-			held, err = tx.FinishDelivery(d)
-		}
-		if err != nil || !held {
-			return err // another worker has it, and what it finds counts
-		}
-		return recordHook(tx, d.Webhook, result)
-	})
-	if err == nil && held {
-		c.feed.Put(entry)
-	}
-	return err
-}
-
-// recordHook keeps how the webhook's last attempt went, for the status its client is given.
-func recordHook(tx store.Tx, id string, result HookResult) error {
-	h, err := tx.Health(id)
-	if err != nil {
-		return err
-	}
-	if result.Delivered {
-		h.LastDeliveryAt, h.LastError, h.FailedSince = now(), "", time.Time{}
-	} else {
-		h.LastError = result.Reason
-		if h.FailedSince.IsZero() {
-			h.FailedSince = now()
-		}
-	}
-	return tx.PutHealth(h)
+	return answered
 }

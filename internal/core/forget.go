@@ -40,7 +40,7 @@ func (c *Core) forget(ctx context.Context, who store.Person) (removed int, err e
 		removed, more = removed+done.Removed, done.More
 	}
 	c.hintScrub()
-	c.verified.forget(wake.UserPrincipal(who.User))
+	c.verified.forget(who.App, wake.UserPrincipal(who.User))
 	c.bus.Hint(bus.Key{App: who.App, Topic: forgottenTopic})
 	return removed, nil
 }

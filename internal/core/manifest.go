@@ -125,8 +125,9 @@ func (c *Core) PutManifest(ctx context.Context, app wake.App, body json.RawMessa
 		return nil, err
 	}
 	var ended []wake.Subscription
+	var hooks []wake.Webhook
 	err = c.store.Update(ctx, func(tx store.Tx) error {
-		ended = nil
+		ended, hooks = nil, nil
 		kept, err := tx.Manifest(app.ID)
 		if err != nil {
 			return err
@@ -142,7 +143,7 @@ func (c *Core) PutManifest(ctx context.Context, app wake.App, body json.RawMessa
 			if put, err = withEvents(body, kept.Body); err != nil {
 				return err
 			}
-		} else if ended, err = endBroken(tx, app, before, next); err != nil {
+		} else if ended, hooks, err = endBroken(tx, app, before, next); err != nil {
 			return err
 		}
 		body = put
@@ -155,6 +156,7 @@ func (c *Core) PutManifest(ctx context.Context, app wake.App, body json.RawMessa
 	c.manifests.forget(app.ID)
 	c.bus.Hint(bus.Key{App: app.ID, Topic: manifestTopic})
 	c.announceEnds(ended)
+	c.announceHookEnds(hooks...)
 	return body, nil
 }
 
@@ -176,32 +178,34 @@ func withEvents(body, former json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(fields)
 }
 
-// endBroken ends what cannot go on under the next manifest, and returns the subscriptions that it ended.
-func endBroken(tx store.Tx, app wake.App, before, next *wake.Manifest) (ended []wake.Subscription, err error) {
+// endBroken ends what cannot go on under the next manifest, and returns the subscriptions and webhooks that it ended.
+func endBroken(tx store.Tx, app wake.App, before, next *wake.Manifest) (ended []wake.Subscription, hooks []wake.Webhook, err error) {
 	for name, was := range before.Events {
-		reason := "the app " + app.Name + " no longer offers it"
+		reason, word := "the app "+app.Name+" no longer offers it", endedWithEvent
 		if is := next.Events[name]; is != nil {
 			if reason = was.Breaks(is); reason == "" {
 				continue
 			}
+			word = brokenSchema(was, is)
 		}
 		subs, err := tx.SubscriptionsOfEvent(app.ID, name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if err := endAndTell(tx, subs, harness.EndedText(name, reason)); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		ended = append(ended, subs...)
-		hooks, err := tx.WebhooksOfEvent(app.ID, name)
+		of, err := tx.WebhooksOfEvent(app.ID, name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		for _, w := range hooks {
-			if _, err := tx.DeleteWebhook(w.ID); err != nil {
-				return nil, err
+		for _, w := range of {
+			if _, err := tx.EndWebhook(w.ID, word, now()); err != nil {
+				return nil, nil, err
 			}
 		}
+		hooks = append(hooks, of...)
 	}
-	return ended, nil
+	return ended, hooks, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -144,8 +145,10 @@ func (b *bench) read(in *core.Inbox) (texts []string) {
 type fakeHooks struct {
 	mu       sync.Mutex
 	verify   string // reason to fail verification with; empty passes
+	trusted  string // URL that is not verified
 	results  []core.HookResult
-	pauses   []time.Duration // before the next attempts end
+	answer   func(url string) core.HookResult // of attempts that no result is set for; nil takes all
+	pauses   []time.Duration                  // before the next attempts end
 	verified int
 	sent     []sentHook
 }
@@ -163,6 +166,14 @@ func (f *fakeHooks) CheckTarget(url, secret string) error {
 	return nil
 }
 
+// Host is that of https://host/….
+func (f *fakeHooks) Host(url string) string {
+	host, _, _ := strings.Cut(strings.TrimPrefix(url, "https://"), "/")
+	return host + ":443"
+}
+
+func (f *fakeHooks) Trusts(url string) bool { return url == f.trusted }
+
 func (f *fakeHooks) Verify(context.Context, core.HookTarget) (string, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -176,19 +187,23 @@ func (f *fakeHooks) Deliver(_ context.Context, target core.HookTarget, id string
 	return result
 }
 
-// next takes note of an attempt and says how it goes.
+// next takes note of an attempt and says how it goes. An answer may take its time: it is given without the lock.
 func (f *fakeHooks) next(sent sentHook) (result core.HookResult, pause time.Duration) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.sent = append(f.sent, sent)
-	result = core.HookResult{Delivered: true}
+	answer := f.answer
 	if len(f.results) > 0 {
 		result, f.results = f.results[0], f.results[1:]
+		answer = func(string) core.HookResult { return result }
 	}
 	if len(f.pauses) > 0 {
 		pause, f.pauses = f.pauses[0], f.pauses[1:]
 	}
-	return result, pause
+	f.mu.Unlock()
+	if answer == nil {
+		answer = always(core.HookResult{Delivered: true})
+	}
+	return answer(sent.Target.URL), pause
 }
 
 // deliveries is what was sent so far.

@@ -180,9 +180,9 @@ func (c *Core) EndUserSubscription(ctx context.Context, app wake.App, user, id s
 		return false, nil
 	}
 	var ended []wake.Subscription
-	var removed bool
+	var hooks []wake.Webhook
 	err := c.store.Update(ctx, func(tx store.Tx) error {
-		ended, removed = nil, false
+		ended, hooks = nil, nil
 		s, err := tx.Subscription(id)
 		if err == nil && s.App == app.ID && s.User == user {
 			ended, err = end(tx, []wake.Subscription{s})
@@ -193,7 +193,7 @@ func (c *Core) EndUserSubscription(ctx context.Context, app wake.App, user, id s
 		}
 		w, err := tx.Webhook(id)
 		if err == nil && w.App == app.ID && w.User == user {
-			removed, err = tx.DeleteWebhook(id)
+			hooks, err = endByApp(tx, w)
 			return err
 		}
 		if errors.Is(err, store.ErrNotFound) {
@@ -202,7 +202,8 @@ func (c *Core) EndUserSubscription(ctx context.Context, app wake.App, user, id s
 		return err
 	})
 	c.announceEnds(ended)
-	return removed || len(ended) > 0, fault(err)
+	c.announceHookEnds(hooks...)
+	return len(hooks)+len(ended) > 0, fault(err)
 }
 
 // UserSubscriptions lists a user's live subscriptions to the app's events, those of conversations and those by webhook.

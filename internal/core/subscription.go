@@ -80,7 +80,7 @@ func subscriptionByID(r store.Reader, app wake.App, id string) (wake.Subscriptio
 		return s, nil, err
 	}
 	w, err := r.Webhook(id)
-	if err == nil && w.App == app.ID {
+	if err == nil && w.App == app.ID && w.EndedAt.IsZero() {
 		return s, &w, nil
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -159,19 +159,19 @@ func writeSend(tx store.Tx, s wake.Subscription, m Send, at time.Time) error {
 	return err
 }
 
-// EndSubscription ends a subscription of the app and tells its conversation; a webhook is removed. It reports whether it was live.
+// EndSubscription ends a subscription of the app and tells its conversation, or the endpoint of a webhook, which is unknown from then
+// on. It reports whether it was live.
 func (c *Core) EndSubscription(ctx context.Context, app wake.App, id string) (bool, error) {
 	var ended []wake.Subscription
-	var removed bool
+	var hooks []wake.Webhook
 	err := c.store.Update(ctx, func(tx store.Tx) error {
-		ended, removed = nil, false
+		ended, hooks = nil, nil
 		s, hook, err := subscriptionByID(tx, app, id)
 		switch {
 		case err != nil:
 			return err
 		case hook != nil:
-			removed, err = tx.DeleteWebhook(id)
-			removed = removed && hook.Live(now())
+			hooks, err = endByApp(tx, *hook)
 			return err
 		case !s.Live(now()):
 			return nil // one that expired is ended by the sweep, which says so
@@ -183,7 +183,8 @@ func (c *Core) EndSubscription(ctx context.Context, app wake.App, id string) (bo
 		return false, fault(err)
 	}
 	c.announceEnds(ended)
-	return removed || len(ended) > 0, nil
+	c.announceHookEnds(hooks...)
+	return len(hooks)+len(ended) > 0, nil
 }
 
 // subscribedTo is what a subscription is to, in words.

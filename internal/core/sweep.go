@@ -36,7 +36,7 @@ func (c *Core) sweep(ctx context.Context) {
 }
 
 // Sweep does one round: it ends subscriptions that have expired, telling their conversations, goes on with forgetting users
-// where a crash interrupted it, and removes what is older or more than is to be kept.
+// where a crash interrupted it, bounds what waits for webhooks, and removes what is older or more than is to be kept.
 func (c *Core) Sweep(ctx context.Context) error {
 	for {
 		var expired []wake.Subscription
@@ -66,6 +66,9 @@ func (c *Core) Sweep(ctx context.Context) error {
 		}
 	}
 	if err := c.finishForgetting(ctx); err != nil {
+		return err
+	}
+	if err := c.sweepWebhooks(ctx); err != nil {
 		return err
 	}
 	c.hintScrub()

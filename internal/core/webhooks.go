@@ -4,11 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base32"
-	"encoding/json"
 	"errors"
-	"maps"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rouse-dev/rouse/internal/refusal"
@@ -21,7 +18,11 @@ import (
 type Webhooks interface {
 	// CheckTarget refuses an address or secret that could never be one, without calling it.
 	CheckTarget(url, secret string) error
-	// Verify asks the endpoint to echo a challenge. The reason of a failure is one of the words of the MCP Events draft.
+	// Host is the host and port of an address that CheckTarget let pass, in one form however it is spelled.
+	Host(url string) string
+	// Trusts reports whether the operator said that the endpoint there wants deliveries.
+	Trusts(url string) bool
+	// Verify asks the endpoint whether it wants deliveries. The reason of a failure is one of the words of the MCP Events draft.
 	Verify(ctx context.Context, target HookTarget) (reason string, ok bool)
 	// Deliver makes one attempt.
 	Deliver(ctx context.Context, target HookTarget, id string, body []byte) HookResult
@@ -39,26 +40,14 @@ type HookResult struct {
 	Delivered  bool
 	Retry      bool          // trying again may help
 	RetryAfter time.Duration // what the endpoint asked for; 0 when it did not
+	Status     int           // of its answer; 0 when there was none
 	Reason     string        // of a failure
 }
-
-// What a webhook subscription is granted.
-const (
-	hookTTL          = 24 * time.Hour
-	minHookTTL       = time.Minute
-	maxHookTTL       = 7 * 24 * time.Hour
-	rotationGrace    = 24 * time.Hour
-	verificationTTL  = 24 * time.Hour
-	maxHookReplay    = 500
-	secretPurpose    = "webhook secret"
-	formerPurpose    = "former webhook secret"
-	maxVerifications = 10_000
-)
 
 // A HookRequest is what an events/subscribe asks beside its event.
 type HookRequest struct {
 	URL, Secret string
-	TTL         time.Duration // 0: the default; negative: as long as possible
+	TTL         time.Duration // 0: the default; negative: without end
 	Cursor      *string       // nil: from now on
 	MaxAge      time.Duration
 	Dialect     string // empty: that of the call
@@ -67,21 +56,26 @@ type HookRequest struct {
 // A HookGranted is the answer to events/subscribe.
 type HookGranted struct {
 	ID            string
-	RefreshBefore time.Time
-	Truncated     bool
-	Status        *HookStatus // nil for a new subscription
+	RefreshBefore time.Time // zero: never
+	// Cursor is a place up to which nothing is owed any more; the client may keep it.
+	Cursor    string
+	Truncated bool
+	Status    *HookStatus // nil for a new subscription
 }
 
 // A HookStatus is how deliveries went before a refresh.
 type HookStatus struct {
-	Active         bool
+	Active         bool // false: it was suspended, and this refresh has revived it
 	LastDeliveryAt time.Time
 	LastError      string
 	FailedSince    time.Time
+	Throttled      bool          // the endpoint asked for time
+	RetryAfter     time.Duration // until it takes more, while throttled
 }
 
 // SubscribeWebhook makes or refreshes a native subscription. The endpoint is verified before anything is kept; what a voucher's
-// conversation was owed and has not received is delivered to it.
+// conversation was owed and has not received is delivered to it. A subscription that its owner may not have any more ends with the
+// refusal.
 func (c *Core) SubscribeWebhook(ctx context.Context, app wake.App, n Native, q HookRequest) (HookGranted, error) {
 	if err := c.checkCall(app, n.Call); err != nil {
 		return HookGranted{}, err
@@ -96,7 +90,7 @@ func (c *Core) SubscribeWebhook(ctx context.Context, app wake.App, n Native, q H
 	err := c.withManifest(ctx, app.ID, func(m manifest) error {
 		a, err := c.admit(ctx, app, m, n)
 		if err != nil {
-			return err
+			return c.endRefused(ctx, app, m, a, q.URL, err)
 		}
 		if err := a.offers(wake.DeliveryWebhook); err != nil {
 			return err
@@ -108,7 +102,7 @@ func (c *Core) SubscribeWebhook(ctx context.Context, app wake.App, n Native, q H
 			return err
 		}
 		want := c.newWebhook(app, n, a, q)
-		if err := c.verify(ctx, a.principal, want.ID, q); err != nil {
+		if want.VerifiedAt, err = c.verify(ctx, want, q.Secret); err != nil {
 			return err
 		}
 		granted, err = c.keepWebhook(ctx, want, a, q, m)
@@ -119,23 +113,6 @@ func (c *Core) SubscribeWebhook(ctx context.Context, app wake.App, n Native, q H
 		c.feed.Put(trace.Entry{Kind: trace.Subscribed, App: app.ID, Event: n.Name, Subscription: granted.ID, Path: "webhook"})
 	}
 	return granted, err
-}
-
-func (c *Core) newWebhook(app wake.App, n Native, a access, q HookRequest) wake.Webhook {
-	at := now()
-	ttl := q.TTL
-	switch {
-	case ttl == 0:
-		ttl = hookTTL
-	case ttl < 0 || ttl > maxHookTTL:
-		ttl = maxHookTTL
-	case ttl < minHookTTL:
-		ttl = minHookTTL
-	}
-	id := webhookID(app.ID, a.principal, q.URL, a.event.Name, string(a.arguments.Canonical))
-	return wake.Webhook{ID: id, App: app.ID, Principal: a.principal, User: n.Call.User, URL: q.URL, Event: a.event.Name,
-		Arguments: a.arguments.Canonical, Topic: a.arguments.Topic, Filter: a.arguments.Filter, Dialect: q.Dialect,
-		CreatedAt: at, ExpiresAt: at.Add(ttl), Secret: c.master.Seal(secretPurpose, id, []byte(q.Secret))}
 }
 
 // webhookID is the same for the same principal, address, event and arguments.
@@ -152,142 +129,7 @@ func webhookID(parts ...string) string {
 	return "sub_" + strings.ToLower(base32.StdEncoding.EncodeToString(h.Sum(nil)[:20]))
 }
 
-// keepWebhook writes a verified subscription.
-func (c *Core) keepWebhook(ctx context.Context, want wake.Webhook, a access, q HookRequest, m manifest) (HookGranted, error) {
-	var granted HookGranted
-	err := c.store.Update(ctx, func(tx store.Tx) error {
-		w := want
-		granted = HookGranted{ID: w.ID, RefreshBefore: w.ExpiresAt}
-		if err := m.current(tx, w.App); err != nil {
-			return err
-		}
-		old, err := tx.Webhook(w.ID)
-		if err == nil && old.Live(w.CreatedAt) {
-			h, err := tx.Health(old.ID)
-			if err != nil {
-				return err
-			}
-			granted.Status = &HookStatus{!old.Suspended, h.LastDeliveryAt, h.LastError, h.FailedSince}
-			h.LastError, h.FailedSince = "", time.Time{}
-			if err := tx.PutHealth(h); err != nil {
-				return err
-			}
-			return tx.PutWebhook(c.refresh(old, w, q.Secret))
-		}
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-		if err := c.limitHooks(tx, w); err != nil {
-			return err
-		}
-		log, err := tx.Log()
-		if err != nil {
-			return err
-		}
-		w.From = log.Head
-		if err := tx.PutWebhook(w); err != nil {
-			return err
-		}
-		from, claimed, err := c.replayFrom(tx, log, a, q, &granted)
-		if err != nil {
-			return err
-		}
-		if err := queueReplay(tx, w, from, q.MaxAge, &granted); err != nil || claimed.ID == "" {
-			return err
-		}
-		// Only now: what is fleeting is erased when nobody is owed it.
-		return tx.PutSubscription(claimed)
-	})
-	return granted, err
-}
-
-// refresh is a live webhook with a new grant: a new secret takes over, and the old one signs beside it for a while.
-func (c *Core) refresh(old, w wake.Webhook, secret string) wake.Webhook {
-	was, err := c.master.Unseal(secretPurpose, old.ID, old.Secret)
-	if err == nil && string(was) != secret {
-		w.Former, w.FormerUntil = c.master.Seal(formerPurpose, old.ID, was), w.CreatedAt.Add(rotationGrace)
-	} else {
-		w.Former, w.FormerUntil = old.Former, old.FormerUntil
-	}
-	w.From, w.CreatedAt = old.From, old.CreatedAt
-	return w
-}
-
-func (c *Core) limitHooks(tx store.Tx, w wake.Webhook) error {
-	all, err := tx.WebhooksOfUser(w.App, w.User)
-	if err != nil {
-		return err
-	}
-	mine := 0
-	for _, other := range all {
-		if other.Principal == w.Principal && other.Live(w.CreatedAt) {
-			mine++
-		}
-	}
-	if c.limits.UserWebhooks > 0 && mine >= c.limits.UserWebhooks {
-		return refusal.New(refusal.SubscriptionLimit, "%d webhook subscriptions, the most one user may have", mine).With("max", c.limits.UserWebhooks)
-	}
-	return nil
-}
-
-// replayFrom is where a new webhook's deliveries begin: at its cursor, at what its voucher's conversation has not received, or
-// at the log's end. claimed is that conversation's subscription as it is to be kept once the webhook has taken its place, the
-// zero one when there is none to claim.
-func (c *Core) replayFrom(tx store.Tx, log store.Log, a access, q HookRequest, granted *HookGranted) (from wake.Seq, claimed wake.Subscription, err error) {
-	from = log.Head
-	if a.voucher != "" {
-		s, err := tx.Subscription(a.voucher)
-		if err != nil {
-			return 0, claimed, err
-		}
-		conversation, err := tx.Conversation(s.Conversation)
-		if err != nil {
-			return 0, claimed, err
-		}
-		if !s.Claimed {
-			from, claimed = max(s.From, conversation.Position), s
-			claimed.Claimed = true
-		}
-	}
-	if q.Cursor == nil {
-		return from, claimed, nil
-	}
-	after, ok := c.parseCursor(*q.Cursor)
-	if !ok || after > log.Head {
-		granted.Truncated = true
-		return from, claimed, nil
-	}
-	if after < log.Horizon {
-		after, granted.Truncated = log.Horizon, true
-	}
-	return min(from, after), claimed, nil
-}
-
-// queueReplay queues what a new webhook is owed already, at most [maxHookReplay].
-func queueReplay(tx store.Tx, w wake.Webhook, from wake.Seq, maxAge time.Duration, granted *HookGranted) error {
-	if from >= w.From {
-		return nil
-	}
-	past := w
-	past.From = from
-	page, err := readOn(tx, w.App, w.Topic, stretch{from, w.From}, maxHookReplay, past.Takes)
-	if err != nil {
-		return err
-	}
-	granted.Truncated = granted.Truncated || page.more
-	for _, o := range page.occurrences {
-		if maxAge > 0 && o.At.Before(w.CreatedAt.Add(-maxAge)) {
-			granted.Truncated = true
-			continue
-		}
-		if err := tx.QueueDelivery(wake.Delivery{Webhook: w.ID, Seq: o.Seq, NextAt: w.CreatedAt}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// UnsubscribeWebhook ends a native subscription. It reports whether there was one.
+// UnsubscribeWebhook ends a native subscription, without a word to its endpoint. It reports whether there was one.
 func (c *Core) UnsubscribeWebhook(ctx context.Context, app wake.App, n Native, url string) (bool, error) {
 	if err := c.checkCall(app, n.Call); err != nil {
 		return false, err
@@ -316,47 +158,20 @@ func (c *Core) UnsubscribeWebhook(ctx context.Context, app wake.App, n Native, u
 		if principal == "" {
 			return refusal.New(refusal.Forbidden, "a subscription belongs to somebody: sign in to the app first")
 		}
+		id := webhookID(app.ID, principal, url, event.Name, string(bound.Canonical))
 		return c.store.Update(ctx, func(tx store.Tx) error {
-			ended, err = tx.DeleteWebhook(webhookID(app.ID, principal, url, event.Name, string(bound.Canonical)))
+			ended = false
+			w, err := tx.Webhook(id)
+			if errors.Is(err, store.ErrNotFound) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			ended = w.Live(now())
+			_, err = tx.DeleteWebhook(id)
 			return err
 		})
 	})
 	return ended, err
 }
-
-// verifications remembers which endpoints have passed, for each principal apart: one's check never serves another.
-type verifications struct {
-	mu     sync.Mutex
-	passed map[[2]string]time.Time
-}
-
-func (c *Core) verify(ctx context.Context, principal, subscription string, q HookRequest) error {
-	v, key := &c.verified, [2]string{principal, q.URL}
-	v.mu.Lock()
-	until, ok := v.passed[key]
-	v.mu.Unlock()
-	if ok && time.Now().Before(until) {
-		return nil
-	}
-	reason, ok := c.webhooks.Verify(ctx, HookTarget{URL: q.URL, Secrets: []string{q.Secret}, Subscription: subscription})
-	if !ok {
-		return refusal.New(refusal.CallbackFailed, "delivery.url: the endpoint did not pass its verification (%s)", reason).WithReason(reason)
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.passed == nil || len(v.passed) >= maxVerifications {
-		v.passed = map[[2]string]time.Time{}
-	}
-	v.passed[key] = time.Now().Add(verificationTTL)
-	return nil
-}
-
-// forget drops what a principal's endpoints have passed.
-func (v *verifications) forget(principal string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	maps.DeleteFunc(v.passed, func(key [2]string, _ time.Time) bool { return key[0] == principal })
-}
-
-// deliveryBody is what an endpoint is sent of an occurrence.
-func (c *Core) deliveryBody(o wake.Occurrence) ([]byte, error) { return json.Marshal(c.onWire(o)) }

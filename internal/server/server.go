@@ -45,6 +45,7 @@ type Options struct {
 	RetentionSize      int64         // bytes of the database; 0 is no limit
 	Limits             core.Limits   // the zero value is none
 	PrivateWebhooks    bool          // webhooks may be at private and loopback addresses, and there without TLS
+	TrustedWebhooks    []webhook.Trusted
 
 	NoAdmin bool         // no administration socket
 	Version string       // what the administration socket says
@@ -141,7 +142,7 @@ func (s *Server) open(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	}
-	s.hooks = webhook.New(webhook.Options{AllowPrivate: o.PrivateWebhooks, AllowHTTP: o.PrivateWebhooks})
+	s.hooks = webhook.New(webhook.Options{AllowPrivate: o.PrivateWebhooks, AllowHTTP: o.PrivateWebhooks, Trusted: o.TrustedWebhooks})
 	s.core, err = core.New(ctx, core.Options{Store: s.store, Bus: s.bus, Master: o.Master, PublicURL: s.url,
 		Audiences: audiences(s.listener.Addr(), keypair != nil), Webhooks: webhook.Endpoints{Sender: s.hooks}, Logger: s.log,
 		Retention: o.Retention, RetentionSize: o.RetentionSize, Limits: o.Limits})

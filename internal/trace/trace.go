@@ -26,6 +26,7 @@ const (
 	Delivered    Kind = "delivered" // arrived, as far as the path can tell
 	Retrying     Kind = "retrying"
 	Abandoned    Kind = "abandoned"
+	Suspended    Kind = "suspended" // deliveries wait until the subscriber shows that it is there
 	Refused      Kind = "refused"
 	Missed       Kind = "missed" // entries this follower was too slow for
 )

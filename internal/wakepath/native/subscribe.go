@@ -53,7 +53,10 @@ func (q Request) unsupported(mode string) Answer {
 
 // grantOnWire is a grant as MCP Events writes it.
 func grantOnWire(g core.HookGranted) map[string]any {
-	result := map[string]any{"id": g.ID, "refreshBefore": g.RefreshBefore.UTC().Format(time.RFC3339), "cursor": nil, "truncated": g.Truncated}
+	result := map[string]any{"id": g.ID, "refreshBefore": nil, "cursor": g.Cursor, "truncated": g.Truncated}
+	if !g.RefreshBefore.IsZero() {
+		result["refreshBefore"] = g.RefreshBefore.UTC().Format(time.RFC3339)
+	}
 	if g.Status != nil {
 		result["deliveryStatus"] = StatusOnWire(*g.Status)
 	}
@@ -71,6 +74,9 @@ func StatusOnWire(s core.HookStatus) map[string]any {
 	}
 	if !s.FailedSince.IsZero() {
 		status["failedSince"] = s.FailedSince.UTC().Format(time.RFC3339)
+	}
+	if s.Throttled {
+		status["throttled"], status["retryAfterMs"] = true, s.RetryAfter.Milliseconds()
 	}
 	return status
 }

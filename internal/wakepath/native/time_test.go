@@ -19,6 +19,8 @@ import (
 type reached struct{}
 
 func (reached) CheckTarget(string, string) error                       { return nil }
+func (reached) Host(string) string                                     { return "hook.example:443" }
+func (reached) Trusts(string) bool                                     { return false }
 func (reached) Verify(context.Context, core.HookTarget) (string, bool) { return "", true }
 func (reached) Deliver(context.Context, core.HookTarget, string, []byte) core.HookResult {
 	return core.HookResult{Delivered: true}
@@ -42,13 +44,15 @@ func inBubble(t *testing.T, f func(b *coretest.Bench, ask func(m method, params 
 
 func TestHowLongASubscriptionLives(t *testing.T) {
 	inBubble(t, func(b *coretest.Bench, ask func(method, string) map[string]any) {
+		if got := ask(native.Subscribe, about(by("https://hook.example/", secret)+`,"ttlMs":null`)); got["refreshBefore"] != nil {
+			t.Errorf("without end: %v", got["refreshBefore"])
+		}
 		for ttl, want := range map[string]time.Duration{
 			``:                    24 * time.Hour,
 			`,"ttlMs":3600000`:    time.Hour,
-			`,"ttlMs":null`:       7 * 24 * time.Hour,
 			`,"ttlMs":1e300`:      7 * 24 * time.Hour,
-			`,"ttlMs":0`:          time.Minute,
-			`,"ttlMs":1`:          time.Minute,
+			`,"ttlMs":0`:          5 * time.Second,
+			`,"ttlMs":1`:          5 * time.Second,
 			`,"ttlMs":604799000`:  7*24*time.Hour - time.Second,
 			`,"ttlMs":6048000000`: 7 * 24 * time.Hour,
 		} {
@@ -101,6 +105,8 @@ func TestStatusOnWire(t *testing.T) {
 			map[string]any{"active": true, "lastDeliveryAt": "2026-11-30T11:00:00Z", "lastError": nil}},
 		"failing": {core.HookStatus{LastDeliveryAt: at, LastError: "timeout", FailedSince: at.Add(time.Minute)}, map[string]any{"active": false,
 			"lastDeliveryAt": "2026-11-30T11:00:00Z", "lastError": "timeout", "failedSince": "2026-11-30T11:01:00Z"}},
+		"throttled": {core.HookStatus{Active: true, LastError: "http_5xx", Throttled: true, RetryAfter: 90 * time.Second},
+			map[string]any{"active": true, "lastError": "http_5xx", "throttled": true, "retryAfterMs": int64(90_000)}},
 	} {
 		if diff := cmp.Diff(c.want, native.StatusOnWire(c.status)); diff != "" {
 			t.Errorf("%s: %s", name, diff)

@@ -16,6 +16,9 @@ import (
 	"github.com/rouse-dev/rouse/internal/strictjson"
 )
 
+// userAgent is who calls.
+const userAgent = "Rouse-Webhook/1"
+
 // A Target is an endpoint with what a receiver needs to make sense of a delivery.
 type Target struct {
 	URL            string
@@ -68,25 +71,35 @@ func (e *VerifyError) Error() string {
 	return fmt.Sprintf("the webhook's endpoint could not be verified: %s", e.Reason)
 }
 
-// Verify proves that whoever answers at the target's URL has its secret and wants deliveries: it posts a challenge, signed
-// like a delivery, which must be echoed in the body of a 2xx. The error is always a *[VerifyError]. An endpoint that answers
-// anything else has [ChallengeFailed]. See MCP Events, endpoint verification.
+// Verify proves that whoever answers at the target's URL wants deliveries. It posts a challenge, signed like a delivery, which must be
+// echoed in the body of a 2xx by who has the secret; an endpoint that answers anything else must be declared by its origin's
+// receiver document. The error is always a *[VerifyError], with ChallengeFailed when an endpoint that can be reached did neither.
+// Both together take no longer than the sender's timeout. See MCP Events, endpoint verification.
 func (s *Sender) Verify(ctx context.Context, target Target) error {
 	if s.CheckURL(target.URL) != nil {
 		return &VerifyError{Reason: ConnectionRefused}
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
+	reason := s.challenge(ctx, target)
+	if reason == "" || reason == ChallengeFailed && s.isDeclared(ctx, target.URL) {
+		return nil
+	}
+	return &VerifyError{Reason: reason}
+}
+
+// challenge posts a challenge. It returns why it was not met; empty when it was.
+func (s *Sender) challenge(ctx context.Context, target Target) Reason {
 	challenge := rand.Text()
 	body := []byte(`{"type":"verification","challenge":"` + challenge + `"}`) // of letters and digits alone
 	response, reason := s.post(ctx, target, Message{ID: "msg_verification_" + rand.Text(), Body: body})
 	if reason != "" {
-		return &VerifyError{Reason: reason}
+		return reason
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBody+1))
 	if err != nil {
-		return &VerifyError{Reason: reasonOf(err, false)}
+		return reasonOf(err, false)
 	}
 	var echo struct {
 		Challenge string `json:"challenge"`
@@ -94,9 +107,9 @@ func (s *Sender) Verify(ctx context.Context, target Target) error {
 	err = strictjson.Decode(answer, strictjson.Limits{MaxBytes: maxAnswerBody}, &echo)
 	same := subtle.ConstantTimeCompare([]byte(echo.Challenge), []byte(challenge)) == 1
 	if err != nil || !same || reasonOfStatus(response.StatusCode) != "" {
-		return &VerifyError{Reason: ChallengeFailed}
+		return ChallengeFailed
 	}
-	return nil
+	return ""
 }
 
 // post sends a message. Either there is an answer, whose body the caller closes, or a reason why there is none.
@@ -112,7 +125,7 @@ func (s *Sender) post(ctx context.Context, target Target, message Message) (*htt
 	now := time.Now()
 	request.Header = http.Header{
 		"Content-Type":          {"application/json"},
-		"User-Agent":            {"Rouse-Webhook/1"},
+		"User-Agent":            {userAgent},
 		"Webhook-Id":            {message.ID},
 		"Webhook-Timestamp":     {unixText(now)},
 		"Webhook-Signature":     {Sign(target.Secrets, message.ID, now, message.Body)},

@@ -157,7 +157,7 @@ func TestTLS(t *testing.T) {
 // TestConnectionsPerHost holds more deliveries at one receiver than it may have connections, and lets them go one by one.
 func TestConnectionsPerHost(t *testing.T) {
 	t.Parallel()
-	const most, deliveries = 16, 40
+	const most, deliveries = 32, 80
 	var open, over atomic.Int32
 	release := make(chan struct{})
 	arrived := make(chan struct{}, deliveries)

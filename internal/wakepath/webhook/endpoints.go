@@ -24,6 +24,12 @@ func (e Endpoints) CheckTarget(url, secret string) error {
 	return nil
 }
 
+// Host is [Host].
+func (e Endpoints) Host(url string) string { return Host(url) }
+
+// Trusts is [Sender.Trusts].
+func (e Endpoints) Trusts(url string) bool { return e.Sender.Trusts(url) }
+
 // Verify is [Sender.Verify].
 func (e Endpoints) Verify(ctx context.Context, to core.HookTarget) (reason string, ok bool) {
 	target, err := targetOf(to)
@@ -44,7 +50,8 @@ func (e Endpoints) Deliver(ctx context.Context, to core.HookTarget, id string, b
 		return core.HookResult{Reason: string(ConnectionRefused)}
 	}
 	result := e.Sender.Deliver(ctx, target, Message{ID: id, Body: body})
-	return core.HookResult{Delivered: result.Reason == "", Retry: result.Retry, RetryAfter: result.RetryAfter, Reason: string(result.Reason)}
+	return core.HookResult{Delivered: result.Reason == "", Retry: result.Retry, RetryAfter: result.RetryAfter, Status: result.Status,
+		Reason: string(result.Reason)}
 }
 
 // targetOf reads the secrets, which were checked when the core took them.

@@ -39,7 +39,7 @@ func TestEndpoints(t *testing.T) {
 	if reason, ok := endpoints.Verify(t.Context(), to); !ok || reason != "" {
 		t.Errorf("not verified: %s", reason)
 	}
-	if diff := cmp.Diff(core.HookResult{Delivered: true}, endpoints.Deliver(t.Context(), to, "msg_1", message.Body)); diff != "" {
+	if diff := cmp.Diff(core.HookResult{Delivered: true, Status: 200}, endpoints.Deliver(t.Context(), to, "msg_1", message.Body)); diff != "" {
 		t.Error(diff)
 	}
 	to.URL = receiver(t, func(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +50,7 @@ func TestEndpoints(t *testing.T) {
 	if reason, ok := endpoints.Verify(t.Context(), to); ok || reason != "challenge_failed" {
 		t.Errorf("verified, or failed for %q", reason)
 	}
-	want := core.HookResult{Retry: true, RetryAfter: 3 * time.Second, Reason: "http_5xx"}
+	want := core.HookResult{Retry: true, RetryAfter: 3 * time.Second, Status: 503, Reason: "http_5xx"}
 	if diff := cmp.Diff(want, endpoints.Deliver(t.Context(), to, "msg_1", message.Body)); diff != "" {
 		t.Error(diff)
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -17,9 +18,9 @@ const DefaultTimeout = 10 * time.Second
 
 // Bounds of what one host and one answer may take up.
 const (
-	maxConnectionsPerHost = 16
-	maxIdlePerHost        = 2
-	maxIdle               = 256
+	maxConnectionsPerHost = 32
+	maxIdlePerHost        = maxConnectionsPerHost
+	maxIdle               = 512
 	maxAnswerHeaders      = 64 << 10
 	maxAnswerBody         = 64 << 10
 )
@@ -31,6 +32,7 @@ type Options struct {
 	Timeout      time.Duration  // of one attempt, from looking up the name to the end of the answer; DefaultTimeout when 0
 	Resolver     *net.Resolver  // looks names up; nil means the system's
 	RootCAs      *x509.CertPool // who may vouch for receivers; nil means the system's
+	Trusted      []Trusted      // endpoints known to want deliveries; where they may be is not changed by it
 }
 
 // A Sender delivers to webhooks. Redirects are not followed, proxies not used, certificates always checked. Safe for
@@ -39,6 +41,8 @@ type Sender struct {
 	client    *http.Client
 	timeout   time.Duration
 	allowHTTP bool
+	trusted   []Trusted
+	documents documents
 }
 
 // New makes a Sender. Close it when it is no longer needed.
@@ -73,7 +77,12 @@ func New(options Options) *Sender {
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return &Sender{client: client, timeout: timeout, allowHTTP: options.AllowHTTP}
+	return &Sender{client: client, timeout: timeout, allowHTTP: options.AllowHTTP, trusted: options.Trusted}
+}
+
+// Trusts reports whether the endpoint at a URL is known to want deliveries, by [Options.Trusted].
+func (s *Sender) Trusts(url string) bool {
+	return s.CheckURL(url) == nil && slices.ContainsFunc(s.trusted, func(t Trusted) bool { return t.Covers(url) })
 }
 
 // Close lets go of idle connections. Attempts under way go on.
