@@ -21,6 +21,7 @@ import (
 	"github.com/rouse-dev/rouse/internal/core"
 	"github.com/rouse-dev/rouse/internal/credential"
 	"github.com/rouse-dev/rouse/internal/refusal"
+	"github.com/rouse-dev/rouse/internal/store"
 	"github.com/rouse-dev/rouse/internal/store/sqlite"
 	"github.com/rouse-dev/rouse/internal/trace"
 	"github.com/rouse-dev/rouse/internal/wake"
@@ -35,6 +36,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, lingering) }
 type testBundle struct {
 	t        *testing.T
 	data     string
+	store    store.Store
 	core     *core.Core
 	client   *adminapi.Client
 	stopping chan struct{}
@@ -48,6 +50,7 @@ func setup(t *testing.T) *testBundle {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = database.Close() })
+	b.store = database
 	b.core, err = core.New(t.Context(), core.Options{Store: database, Master: credential.NewMaster([32]byte{1}), PublicURL: "http://core.test"})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,8 @@
 //	DELETE /v1/apps/{app}/keys/{key}      → {}
 //	POST   /v1/apps/{app}/emit            → Emitted
 //	GET    /v1/apps/{app}/subscriptions   → {"subscriptions": […]}
+//	GET    /v1/apps/{app}/deliveries?webhook=&event=&failed=&before=&limit=  → {"deliveries": […]}, the newest first
+//	POST   /v1/apps/{app}/deliveries/replay Replay                          → Replayed
 //	GET    /v1/tail                       → trace entries as they happen, one JSON object a line, blank lines between
 //	GET    /metrics                       → Prometheus text
 package adminapi

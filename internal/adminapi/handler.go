@@ -43,16 +43,18 @@ func New(c *core.Core, o Options) http.Handler {
 	h := &handler{core: c, o: o}
 	mux := http.NewServeMux()
 	for pattern, answer := range map[string]endpoint{
-		"GET /v1/status":                   h.status,
-		"GET /v1/apps":                     h.apps,
-		"POST /v1/apps":                    h.createApp,
-		"DELETE /v1/apps/{app}":            h.deleteApp,
-		"GET /v1/apps/{app}/keys":          h.keys,
-		"POST /v1/apps/{app}/keys":         h.createKey,
-		"DELETE /v1/apps/{app}/keys/{key}": h.revokeKey,
-		"POST /v1/apps/{app}/emit":         h.emit,
-		"GET /v1/apps/{app}/subscriptions": h.subscriptions,
-		"GET /v1/check":                    h.check,
+		"GET /v1/status":                        h.status,
+		"GET /v1/apps":                          h.apps,
+		"POST /v1/apps":                         h.createApp,
+		"DELETE /v1/apps/{app}":                 h.deleteApp,
+		"GET /v1/apps/{app}/keys":               h.keys,
+		"POST /v1/apps/{app}/keys":              h.createKey,
+		"DELETE /v1/apps/{app}/keys/{key}":      h.revokeKey,
+		"POST /v1/apps/{app}/emit":              h.emit,
+		"GET /v1/apps/{app}/subscriptions":      h.subscriptions,
+		"GET /v1/apps/{app}/deliveries":         h.deliveries,
+		"POST /v1/apps/{app}/deliveries/replay": h.replay,
+		"GET /v1/check":                         h.check,
 	} {
 		mux.HandleFunc(pattern, h.serve(answer))
 	}

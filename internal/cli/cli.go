@@ -84,7 +84,7 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())}
 	})
-	root.AddCommand(p.serve(), p.app(), p.key(), p.emit(), p.subscriptions(), p.tail(), p.backup(), p.restore(), p.check(), p.dev(), p.demo(), p.docs())
+	root.AddCommand(p.serve(), p.app(), p.key(), p.emit(), p.subscriptions(), p.deliveries(), p.tail(), p.backup(), p.restore(), p.check(), p.dev(), p.demo(), p.docs())
 	return root
 }
 

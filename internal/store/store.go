@@ -103,13 +103,18 @@ type Log struct {
 	Horizon wake.Seq // everything up to here may have been removed by retention
 }
 
-// MostAttempts is about how many attempts at deliveries are kept, of all webhooks.
-const MostAttempts = 250_000
+// How many attempts at deliveries are kept: of all webhooks about so many, and of one webhook so many, lest it leave no room for
+// those of others.
+const (
+	MostAttempts          = 250_000
+	MostAttemptsOfWebhook = 2_500
+)
 
 // An AttemptQuery says which attempts are wanted. Zero fields set no bound, but App is required.
 type AttemptQuery struct {
 	App     string
 	Webhook string
+	Seq     wake.Seq  // only those to deliver the occurrence there
 	Before  int64     // only those with a lower number: what comes after the last one listed
 	Since   time.Time // only those from then or later
 	Until   time.Time // only those from before
@@ -306,7 +311,8 @@ type Tx interface {
 	// EndWebhook ends a live or expired one, at a time that is not zero: what is queued for it goes, what is fleeting it is owed
 	// no more, it is suspended no more, and a notice that it has ended is queued, due at that time. It reports whether it did.
 	EndWebhook(id, reason string, at time.Time) (bool, error)
-	// PutHealth creates or replaces; RecordAttempt keeps one more, and numbers it. Both change nothing without the webhook.
+	// PutHealth creates or replaces; RecordAttempt keeps one more, and numbers it; of more than [MostAttemptsOfWebhook] of the
+	// webhook's the first goes. Both change nothing without the webhook.
 	PutHealth(h wake.Health) error
 	RecordAttempt(a wake.Attempt) error
 	// QueueDelivery adds one; a second one of the same webhook, place and kind changes nothing. What is fleeting at the place

@@ -61,6 +61,10 @@ func (r *reader) Attempts(q store.AttemptQuery) ([]wake.Attempt, error) {
 	var rows []queries.Attempt
 	var err error
 	switch {
+	case q.Seq != 0:
+		rows, err = r.q.AttemptsAt(background, queries.AttemptsAtParams{
+			Seq: int64(q.Seq), App: of.App, Webhook: q.Webhook, Before: of.Before, Since: of.Since, Until: of.Until, Failed: q.Failed, Max: of.Max,
+		})
 	case q.Webhook != "":
 		rows, err = r.q.AttemptsOfWebhook(background, queries.AttemptsOfWebhookParams{
 			Webhook: q.Webhook, App: of.App, Before: of.Before, Since: of.Since, Until: of.Until, Failed: q.Failed, Max: of.Max,

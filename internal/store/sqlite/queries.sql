@@ -240,9 +240,15 @@ ON CONFLICT (webhook) DO UPDATE SET last_delivery_at = excluded.last_delivery_at
 -- name: DeleteHealth :exec
 DELETE FROM health WHERE webhook = ?;
 
--- name: RecordAttempt :execrows
-INSERT INTO attempts (app, webhook, seq, kind, number, at, took, status, reason, outcome, next_at)
-SELECT w.app, w.id, @seq, @kind, @number, @at, @took, @status, @reason, @outcome, @next_at FROM webhooks AS w WHERE w.id = @webhook;
+-- name: RecordAttempt :one
+INSERT INTO attempts (app, webhook, seq, kind, nth, number, at, took, status, reason, outcome, next_at)
+SELECT w.app, w.id, @seq, @kind, 1 + coalesce((SELECT a.nth FROM attempts AS a WHERE a.webhook = w.id ORDER BY a.n DESC LIMIT 1), 0),
+    @number, @at, @took, @status, @reason, @outcome, @next_at FROM webhooks AS w WHERE w.id = @webhook
+RETURNING nth;
+
+-- Two of them, so that a webhook that has too many comes to have fewer.
+-- name: DropFirstAttempts :exec
+DELETE FROM attempts WHERE attempts.n IN (SELECT a.n FROM attempts AS a WHERE a.webhook = @webhook ORDER BY a.n LIMIT 2) AND attempts.nth <= @through;
 
 -- name: AttemptsOfApp :many
 SELECT * FROM attempts WHERE app = @app AND n < @before AND at >= @since AND at < @until ORDER BY n DESC LIMIT @max;
@@ -254,6 +260,11 @@ SELECT * FROM attempts WHERE app = @app AND n < @before AND at >= @since AND at 
 -- name: AttemptsOfWebhook :many
 SELECT * FROM attempts WHERE webhook = @webhook AND +app = @app AND n < @before AND at >= @since AND at < @until
     AND (+outcome <> 'delivered' OR NOT CAST(@failed AS INTEGER)) ORDER BY n DESC LIMIT @max;
+
+-- The pluses keep SQLite from the other indexes.
+-- name: AttemptsAt :many
+SELECT * FROM attempts WHERE seq = @seq AND kind = '' AND +app = @app AND (+webhook = @webhook OR @webhook = '') AND n < @before
+    AND at >= @since AND at < @until AND (+outcome <> 'delivered' OR NOT CAST(@failed AS INTEGER)) ORDER BY n DESC LIMIT @max;
 
 -- name: OldestAttempts :many
 SELECT n, at FROM attempts ORDER BY n LIMIT ?;

@@ -70,12 +70,16 @@ func (r *reader) Attempts(q store.AttemptQuery) ([]wake.Attempt, error) {
 	of := queries.AttemptsOfAppParams{App: q.App, Before: before, Since: micros(q.Since), Until: until, Max: atLeastZero(q.Limit)}
 	var rows []queries.Attempt
 	var err error
+	failed := int64(0)
+	if q.Failed {
+		failed = 1
+	}
 	switch {
+	case q.Seq != 0:
+		rows, err = r.q.AttemptsAt(background, queries.AttemptsAtParams{
+			Seq: int64(q.Seq), App: of.App, Webhook: q.Webhook, Before: of.Before, Since: of.Since, Until: of.Until, Failed: failed, Max: of.Max,
+		})
 	case q.Webhook != "":
-		failed := int64(0)
-		if q.Failed {
-			failed = 1
-		}
 		rows, err = r.q.AttemptsOfWebhook(background, queries.AttemptsOfWebhookParams{
 			Webhook: q.Webhook, App: of.App, Before: of.Before, Since: of.Since, Until: of.Until, Failed: failed, Max: of.Max,
 		})

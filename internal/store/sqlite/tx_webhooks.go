@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"database/sql"
 	"errors"
 	"time"
 
@@ -89,9 +90,17 @@ func (t *tx) PutHealth(h wake.Health) error {
 }
 
 func (t *tx) RecordAttempt(a wake.Attempt) error {
-	_, err := t.changedRows(t.q.RecordAttempt(background, queries.RecordAttemptParams{
+	nth, err := t.q.RecordAttempt(background, queries.RecordAttemptParams{
 		Webhook: a.Webhook, Seq: int64(a.Seq), Kind: string(a.Kind), Number: int64(a.Number), At: micros(a.At),
 		Took: a.Took.Microseconds(), Status: int64(a.Status), Reason: a.Reason, Outcome: a.Outcome, NextAt: micros(a.NextAt),
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err := t.changed(err); err != nil || nth <= store.MostAttemptsOfWebhook {
+		return err
+	}
+	return t.changed(t.q.DropFirstAttempts(background, queries.DropFirstAttemptsParams{
+		Webhook: a.Webhook, Through: nth - store.MostAttemptsOfWebhook,
 	}))
-	return err
 }

@@ -136,7 +136,7 @@ func TestPlans(t *testing.T) {
 		"NextDue": "webhooks_by_due", "DueWebhooks": "webhooks_by_due", "DueDeliveries": "deliveries_by_due",
 		"LeasedDeliveries": "deliveries_leased", "WebhooksEndedBefore": "webhooks_by_end", "IdleWebhooksExpiredBefore": "webhooks_by_expiry",
 		"DeleteDeliveriesOf": "deliveries_of_place", "AttemptsOfApp": "attempts_of_app", "FailuresOfApp": "attempts_failed",
-		"AttemptsOfWebhook": "attempts_of_webhook", "VerifiedAt": "webhooks_of_principal",
+		"AttemptsOfWebhook": "attempts_of_webhook", "AttemptsAt": "attempts_of_place", "DropFirstAttempts": "attempts_of_webhook", "VerifiedAt": "webhooks_of_principal",
 		"LowestQueued": "PRIMARY KEY", "ClaimDelivery": "PRIMARY KEY",
 	} {
 		plan := explain(t, db, name)

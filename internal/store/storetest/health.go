@@ -73,7 +73,7 @@ func testAttempts(s *suite) {
 	s.update(func(t store.Tx) error {
 		return do(
 			func() error {
-				return t.RecordAttempt(wake.Attempt{Webhook: elsewhere.ID, Outcome: wake.AttemptDelivered, At: at(9)})
+				return t.RecordAttempt(wake.Attempt{Webhook: elsewhere.ID, Seq: 7, Outcome: wake.AttemptDelivered, At: at(9)})
 			},
 			func() error {
 				return t.RecordAttempt(wake.Attempt{Webhook: "none", Outcome: wake.AttemptDelivered, At: at(9)})
@@ -111,6 +111,13 @@ func testAttempts(s *suite) {
 			"since":                      {store.AttemptQuery{Limit: 10, Since: at(2)}, pick(3, 2)},
 			"until":                      {store.AttemptQuery{Limit: 10, Until: at(2)}, pick(1, 0)},
 			"between":                    {store.AttemptQuery{Limit: 10, Since: at(1), Until: at(3)}, pick(2, 1)},
+			"at a place":                 {store.AttemptQuery{Limit: 10, Seq: 7}, pick(2, 0)},
+			"at a place, next page":      {store.AttemptQuery{Limit: 10, Seq: 7, Before: all[2].N}, pick(0)},
+			"at a place, since":          {store.AttemptQuery{Limit: 10, Seq: 7, Since: at(1), Until: at(3)}, pick(2)},
+			"at a notice's place":        {store.AttemptQuery{Limit: 10, Seq: 8}, nil},
+			"at a place, failed":         {store.AttemptQuery{Limit: 10, Seq: 9, Failed: true}, nil},
+			"at a place, of a webhook":   {store.AttemptQuery{Limit: 10, Seq: 9, Webhook: first.ID}, pick(3)},
+			"at a place, of another":     {store.AttemptQuery{Limit: 10, Seq: 9, Webhook: second.ID}, nil},
 			"failed since, of a webhook": {store.AttemptQuery{Limit: 10, Since: at(1), Failed: true, Webhook: first.ID}, pick(2)},
 		} {
 			test.ask.App = app.ID
@@ -134,4 +141,48 @@ func testAttempts(s *suite) {
 		s.same("of a forgotten user", attempts(nil), left(r, app.ID))
 		s.same("of a deleted app", attempts(nil), left(r, other.ID))
 	})
+}
+
+// One webhook's attempts do not take the room of others'.
+func testManyAttempts(s *suite) {
+	noisy := s.addWebhook(s.addApp().ID, "topic")
+	quiet := s.addWebhook(noisy.App, "topic")
+	record := func(w wake.Webhook, from, to int) {
+		s.Helper()
+		s.update(func(t store.Tx) error {
+			for number := from; number <= to; number++ {
+				at := start.Add(time.Duration(number) * time.Second)
+				if err := t.RecordAttempt(wake.Attempt{Webhook: w.ID, Number: number, At: at, Outcome: wake.AttemptDelivered}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	left := func(what string, w wake.Webhook, from, to int) {
+		s.Helper()
+		s.check(func(r store.Reader) {
+			s.Helper()
+			var numbers, want []int
+			for _, a := range got[[]wake.Attempt](s)(r.Attempts(store.AttemptQuery{App: w.App, Webhook: w.ID, Limit: 2 * store.MostAttemptsOfWebhook})) {
+				numbers = append(numbers, a.Number)
+			}
+			for number := to; number >= from; number-- {
+				want = append(want, number)
+			}
+			s.same(what, want, numbers)
+		})
+	}
+	const most = store.MostAttemptsOfWebhook
+	record(quiet, 1, 1)
+	record(noisy, 1, most)
+	left("as many as may be", noisy, 1, most)
+	record(noisy, most+1, most+3)
+	left("the last", noisy, 4, most+3)
+	s.prune(start.Add(most*time.Second), 100)
+	left("after some went by their age", noisy, most, most+3)
+	record(noisy, most+4, 2*most)
+	left("as many as may be again", noisy, most+1, 2*most)
+	record(quiet, 2, 2)
+	left("another's, after its age", quiet, 2, 2)
 }

@@ -59,6 +59,7 @@ func Run(t *testing.T, open func(*testing.T) store.Store, reopen func(*testing.T
 		{"queues that are trimmed", testTrim},
 		{"health", testHealth},
 		{"attempts", testAttempts},
+		{"attempts of one among many", testManyAttempts},
 		{"webhooks that end", testEndWebhook},
 		{"webhooks that end and are forgotten", testForgetEndedWebhook},
 		{"endpoints that proved themselves", testVerifiedAt},

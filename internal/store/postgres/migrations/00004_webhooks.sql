@@ -46,6 +46,7 @@ CREATE TABLE attempts (
     webhook text   COLLATE "C" NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
     seq     bigint NOT NULL,
     kind    text   COLLATE "C" NOT NULL,
+    nth     bigint NOT NULL, -- of its webhook
     number  bigint NOT NULL,
     at      bigint NOT NULL,
     took    bigint NOT NULL, -- microseconds
@@ -57,3 +58,4 @@ CREATE TABLE attempts (
 CREATE INDEX attempts_of_app ON attempts (app, n);
 CREATE INDEX attempts_of_webhook ON attempts (webhook, n);
 CREATE INDEX attempts_failed ON attempts (app, n) WHERE outcome <> 'delivered';
+CREATE INDEX attempts_of_place ON attempts (seq, n) WHERE kind = '';

@@ -59,6 +59,7 @@ CREATE TABLE attempts (
     webhook TEXT    NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
     seq     INTEGER NOT NULL,
     kind    TEXT    NOT NULL,
+    nth     INTEGER NOT NULL, -- of its webhook
     number  INTEGER NOT NULL,
     at      INTEGER NOT NULL,
     took    INTEGER NOT NULL, -- microseconds
@@ -70,3 +71,4 @@ CREATE TABLE attempts (
 CREATE INDEX attempts_of_app ON attempts (app);
 CREATE INDEX attempts_of_webhook ON attempts (webhook);
 CREATE INDEX attempts_failed ON attempts (app) WHERE outcome <> 'delivered';
+CREATE INDEX attempts_of_place ON attempts (seq) WHERE kind = '';

@@ -116,8 +116,67 @@ func (q *Queries) Apps(ctx context.Context) ([]App, error) {
 	return items, nil
 }
 
+const attemptsAt = `-- name: AttemptsAt :many
+SELECT n, app, webhook, seq, kind, nth, number, at, took, status, reason, outcome, next_at FROM attempts WHERE seq = $1 AND kind = '' AND app = $2 AND (webhook = $3 OR $3 = '') AND n < $4
+    AND at >= $5 AND at < $6 AND (outcome <> 'delivered' OR NOT $7::boolean) ORDER BY n DESC LIMIT $8
+`
+
+type AttemptsAtParams struct {
+	Seq     int64
+	App     string
+	Webhook string
+	Before  int64
+	Since   int64
+	Until   int64
+	Failed  bool
+	Max     int32
+}
+
+func (q *Queries) AttemptsAt(ctx context.Context, arg AttemptsAtParams) ([]Attempt, error) {
+	rows, err := q.db.Query(ctx, attemptsAt,
+		arg.Seq,
+		arg.App,
+		arg.Webhook,
+		arg.Before,
+		arg.Since,
+		arg.Until,
+		arg.Failed,
+		arg.Max,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Attempt
+	for rows.Next() {
+		var i Attempt
+		if err := rows.Scan(
+			&i.N,
+			&i.App,
+			&i.Webhook,
+			&i.Seq,
+			&i.Kind,
+			&i.Nth,
+			&i.Number,
+			&i.At,
+			&i.Took,
+			&i.Status,
+			&i.Reason,
+			&i.Outcome,
+			&i.NextAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const attemptsOfApp = `-- name: AttemptsOfApp :many
-SELECT n, app, webhook, seq, kind, number, at, took, status, reason, outcome, next_at FROM attempts WHERE app = $1 AND n < $2 AND at >= $3 AND at < $4 ORDER BY n DESC LIMIT $5
+SELECT n, app, webhook, seq, kind, nth, number, at, took, status, reason, outcome, next_at FROM attempts WHERE app = $1 AND n < $2 AND at >= $3 AND at < $4 ORDER BY n DESC LIMIT $5
 `
 
 type AttemptsOfAppParams struct {
@@ -149,6 +208,7 @@ func (q *Queries) AttemptsOfApp(ctx context.Context, arg AttemptsOfAppParams) ([
 			&i.Webhook,
 			&i.Seq,
 			&i.Kind,
+			&i.Nth,
 			&i.Number,
 			&i.At,
 			&i.Took,
@@ -168,7 +228,7 @@ func (q *Queries) AttemptsOfApp(ctx context.Context, arg AttemptsOfAppParams) ([
 }
 
 const attemptsOfWebhook = `-- name: AttemptsOfWebhook :many
-SELECT n, app, webhook, seq, kind, number, at, took, status, reason, outcome, next_at FROM attempts WHERE webhook = $1 AND app = $2 AND n < $3 AND at >= $4 AND at < $5
+SELECT n, app, webhook, seq, kind, nth, number, at, took, status, reason, outcome, next_at FROM attempts WHERE webhook = $1 AND app = $2 AND n < $3 AND at >= $4 AND at < $5
     AND (outcome <> 'delivered' OR NOT $6::boolean) ORDER BY n DESC LIMIT $7
 `
 
@@ -205,6 +265,7 @@ func (q *Queries) AttemptsOfWebhook(ctx context.Context, arg AttemptsOfWebhookPa
 			&i.Webhook,
 			&i.Seq,
 			&i.Kind,
+			&i.Nth,
 			&i.Number,
 			&i.At,
 			&i.Took,
@@ -983,6 +1044,21 @@ func (q *Queries) DropDeliveries(ctx context.Context, webhook string) error {
 	return err
 }
 
+const dropFirstAttempts = `-- name: DropFirstAttempts :exec
+DELETE FROM attempts WHERE attempts.n IN (SELECT a.n FROM attempts AS a WHERE a.webhook = $1 ORDER BY a.n LIMIT 2) AND attempts.nth <= $2
+`
+
+type DropFirstAttemptsParams struct {
+	Webhook string
+	Through int64
+}
+
+// Two of them, so that a webhook that has too many comes to have fewer.
+func (q *Queries) DropFirstAttempts(ctx context.Context, arg DropFirstAttemptsParams) error {
+	_, err := q.db.Exec(ctx, dropFirstAttempts, arg.Webhook, arg.Through)
+	return err
+}
+
 const dropIdleGaps = `-- name: DropIdleGaps :exec
 DELETE FROM deliveries WHERE webhook = $1 AND kind = 'gap' AND NOT leased
 `
@@ -1259,7 +1335,7 @@ func (q *Queries) ExpiredSubscriptions(ctx context.Context, arg ExpiredSubscript
 }
 
 const failuresOfApp = `-- name: FailuresOfApp :many
-SELECT n, app, webhook, seq, kind, number, at, took, status, reason, outcome, next_at FROM attempts WHERE app = $1 AND n < $2 AND at >= $3 AND at < $4 AND outcome <> 'delivered' ORDER BY n DESC LIMIT $5
+SELECT n, app, webhook, seq, kind, nth, number, at, took, status, reason, outcome, next_at FROM attempts WHERE app = $1 AND n < $2 AND at >= $3 AND at < $4 AND outcome <> 'delivered' ORDER BY n DESC LIMIT $5
 `
 
 type FailuresOfAppParams struct {
@@ -1291,6 +1367,7 @@ func (q *Queries) FailuresOfApp(ctx context.Context, arg FailuresOfAppParams) ([
 			&i.Webhook,
 			&i.Seq,
 			&i.Kind,
+			&i.Nth,
 			&i.Number,
 			&i.At,
 			&i.Took,
@@ -2641,9 +2718,11 @@ func (q *Queries) QueueDelivery(ctx context.Context, arg QueueDeliveryParams) (Q
 	return i, err
 }
 
-const recordAttempt = `-- name: RecordAttempt :execrows
-INSERT INTO attempts (app, webhook, seq, kind, number, at, took, status, reason, outcome, next_at)
-SELECT w.app, w.id, $1, $2, $3, $4, $5, $6, $7, $8, $9 FROM webhooks AS w WHERE w.id = $10
+const recordAttempt = `-- name: RecordAttempt :one
+INSERT INTO attempts (app, webhook, seq, kind, nth, number, at, took, status, reason, outcome, next_at)
+SELECT w.app, w.id, $1, $2, 1 + coalesce((SELECT a.nth FROM attempts AS a WHERE a.webhook = w.id ORDER BY a.n DESC LIMIT 1), 0),
+    $3, $4, $5, $6, $7, $8, $9 FROM webhooks AS w WHERE w.id = $10
+RETURNING nth
 `
 
 type RecordAttemptParams struct {
@@ -2660,7 +2739,7 @@ type RecordAttemptParams struct {
 }
 
 func (q *Queries) RecordAttempt(ctx context.Context, arg RecordAttemptParams) (int64, error) {
-	result, err := q.db.Exec(ctx, recordAttempt,
+	row := q.db.QueryRow(ctx, recordAttempt,
 		arg.Seq,
 		arg.Kind,
 		arg.Number,
@@ -2672,10 +2751,9 @@ func (q *Queries) RecordAttempt(ctx context.Context, arg RecordAttemptParams) (i
 		arg.NextAt,
 		arg.Webhook,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	var nth int64
+	err := row.Scan(&nth)
+	return nth, err
 }
 
 const refreshClaimed = `-- name: RefreshClaimed :exec

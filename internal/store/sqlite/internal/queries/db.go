@@ -45,6 +45,9 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.appsStmt, err = db.PrepareContext(ctx, apps); err != nil {
 		return nil, fmt.Errorf("error preparing query Apps: %w", err)
 	}
+	if q.attemptsAtStmt, err = db.PrepareContext(ctx, attemptsAt); err != nil {
+		return nil, fmt.Errorf("error preparing query AttemptsAt: %w", err)
+	}
 	if q.attemptsOfAppStmt, err = db.PrepareContext(ctx, attemptsOfApp); err != nil {
 		return nil, fmt.Errorf("error preparing query AttemptsOfApp: %w", err)
 	}
@@ -176,6 +179,9 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	}
 	if q.dropDeliveriesStmt, err = db.PrepareContext(ctx, dropDeliveries); err != nil {
 		return nil, fmt.Errorf("error preparing query DropDeliveries: %w", err)
+	}
+	if q.dropFirstAttemptsStmt, err = db.PrepareContext(ctx, dropFirstAttempts); err != nil {
+		return nil, fmt.Errorf("error preparing query DropFirstAttempts: %w", err)
 	}
 	if q.dropIdleGapsStmt, err = db.PrepareContext(ctx, dropIdleGaps); err != nil {
 		return nil, fmt.Errorf("error preparing query DropIdleGaps: %w", err)
@@ -514,6 +520,11 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing appsStmt: %w", cerr)
 		}
 	}
+	if q.attemptsAtStmt != nil {
+		if cerr := q.attemptsAtStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing attemptsAtStmt: %w", cerr)
+		}
+	}
 	if q.attemptsOfAppStmt != nil {
 		if cerr := q.attemptsOfAppStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing attemptsOfAppStmt: %w", cerr)
@@ -732,6 +743,11 @@ func (q *Queries) Close() error {
 	if q.dropDeliveriesStmt != nil {
 		if cerr := q.dropDeliveriesStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing dropDeliveriesStmt: %w", cerr)
+		}
+	}
+	if q.dropFirstAttemptsStmt != nil {
+		if cerr := q.dropFirstAttemptsStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing dropFirstAttemptsStmt: %w", cerr)
 		}
 	}
 	if q.dropIdleGapsStmt != nil {
@@ -1275,6 +1291,7 @@ type Queries struct {
 	anythingOwedStmt                   *sql.Stmt
 	appStmt                            *sql.Stmt
 	appsStmt                           *sql.Stmt
+	attemptsAtStmt                     *sql.Stmt
 	attemptsOfAppStmt                  *sql.Stmt
 	attemptsOfWebhookStmt              *sql.Stmt
 	beginForgettingStmt                *sql.Stmt
@@ -1319,6 +1336,7 @@ type Queries struct {
 	deleteWorkspaceStmt                *sql.Stmt
 	deliveriesExpiredBeforeStmt        *sql.Stmt
 	dropDeliveriesStmt                 *sql.Stmt
+	dropFirstAttemptsStmt              *sql.Stmt
 	dropIdleGapsStmt                   *sql.Stmt
 	dropLowestStmt                     *sql.Stmt
 	dueDeliveriesStmt                  *sql.Stmt
@@ -1431,6 +1449,7 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		anythingOwedStmt:                   q.anythingOwedStmt,
 		appStmt:                            q.appStmt,
 		appsStmt:                           q.appsStmt,
+		attemptsAtStmt:                     q.attemptsAtStmt,
 		attemptsOfAppStmt:                  q.attemptsOfAppStmt,
 		attemptsOfWebhookStmt:              q.attemptsOfWebhookStmt,
 		beginForgettingStmt:                q.beginForgettingStmt,
@@ -1475,6 +1494,7 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		deleteWorkspaceStmt:                q.deleteWorkspaceStmt,
 		deliveriesExpiredBeforeStmt:        q.deliveriesExpiredBeforeStmt,
 		dropDeliveriesStmt:                 q.dropDeliveriesStmt,
+		dropFirstAttemptsStmt:              q.dropFirstAttemptsStmt,
 		dropIdleGapsStmt:                   q.dropIdleGapsStmt,
 		dropLowestStmt:                     q.dropLowestStmt,
 		dueDeliveriesStmt:                  q.dueDeliveriesStmt,

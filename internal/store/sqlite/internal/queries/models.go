@@ -21,6 +21,7 @@ type Attempt struct {
 	Webhook string
 	Seq     int64
 	Kind    string
+	Nth     int64
 	Number  int64
 	At      int64
 	Took    int64

@@ -140,8 +140,71 @@ func (q *Queries) Apps(ctx context.Context) ([]App, error) {
 	return items, nil
 }
 
+const attemptsAt = `-- name: AttemptsAt :many
+SELECT n, app, webhook, seq, kind, nth, number, at, took, status, reason, outcome, next_at FROM attempts WHERE seq = ?1 AND kind = '' AND +app = ?2 AND (+webhook = ?3 OR ?3 = '') AND n < ?4
+    AND at >= ?5 AND at < ?6 AND (+outcome <> 'delivered' OR NOT CAST(?7 AS INTEGER)) ORDER BY n DESC LIMIT ?8
+`
+
+type AttemptsAtParams struct {
+	Seq     int64
+	App     string
+	Webhook string
+	Before  int64
+	Since   int64
+	Until   int64
+	Failed  int64
+	Max     int64
+}
+
+// The pluses keep SQLite from the other indexes.
+func (q *Queries) AttemptsAt(ctx context.Context, arg AttemptsAtParams) ([]Attempt, error) {
+	rows, err := q.query(ctx, q.attemptsAtStmt, attemptsAt,
+		arg.Seq,
+		arg.App,
+		arg.Webhook,
+		arg.Before,
+		arg.Since,
+		arg.Until,
+		arg.Failed,
+		arg.Max,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Attempt
+	for rows.Next() {
+		var i Attempt
+		if err := rows.Scan(
+			&i.N,
+			&i.App,
+			&i.Webhook,
+			&i.Seq,
+			&i.Kind,
+			&i.Nth,
+			&i.Number,
+			&i.At,
+			&i.Took,
+			&i.Status,
+			&i.Reason,
+			&i.Outcome,
+			&i.NextAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const attemptsOfApp = `-- name: AttemptsOfApp :many
-SELECT n, app, webhook, seq, kind, number, at, took, status, reason, outcome, next_at FROM attempts WHERE app = ?1 AND n < ?2 AND at >= ?3 AND at < ?4 ORDER BY n DESC LIMIT ?5
+SELECT n, app, webhook, seq, kind, nth, number, at, took, status, reason, outcome, next_at FROM attempts WHERE app = ?1 AND n < ?2 AND at >= ?3 AND at < ?4 ORDER BY n DESC LIMIT ?5
 `
 
 type AttemptsOfAppParams struct {
@@ -173,6 +236,7 @@ func (q *Queries) AttemptsOfApp(ctx context.Context, arg AttemptsOfAppParams) ([
 			&i.Webhook,
 			&i.Seq,
 			&i.Kind,
+			&i.Nth,
 			&i.Number,
 			&i.At,
 			&i.Took,
@@ -195,7 +259,7 @@ func (q *Queries) AttemptsOfApp(ctx context.Context, arg AttemptsOfAppParams) ([
 }
 
 const attemptsOfWebhook = `-- name: AttemptsOfWebhook :many
-SELECT n, app, webhook, seq, kind, number, at, took, status, reason, outcome, next_at FROM attempts WHERE webhook = ?1 AND +app = ?2 AND n < ?3 AND at >= ?4 AND at < ?5
+SELECT n, app, webhook, seq, kind, nth, number, at, took, status, reason, outcome, next_at FROM attempts WHERE webhook = ?1 AND +app = ?2 AND n < ?3 AND at >= ?4 AND at < ?5
     AND (+outcome <> 'delivered' OR NOT CAST(?6 AS INTEGER)) ORDER BY n DESC LIMIT ?7
 `
 
@@ -233,6 +297,7 @@ func (q *Queries) AttemptsOfWebhook(ctx context.Context, arg AttemptsOfWebhookPa
 			&i.Webhook,
 			&i.Seq,
 			&i.Kind,
+			&i.Nth,
 			&i.Number,
 			&i.At,
 			&i.Took,
@@ -1045,6 +1110,21 @@ func (q *Queries) DropDeliveries(ctx context.Context, webhook string) error {
 	return err
 }
 
+const dropFirstAttempts = `-- name: DropFirstAttempts :exec
+DELETE FROM attempts WHERE attempts.n IN (SELECT a.n FROM attempts AS a WHERE a.webhook = ?1 ORDER BY a.n LIMIT 2) AND attempts.nth <= ?2
+`
+
+type DropFirstAttemptsParams struct {
+	Webhook string
+	Through int64
+}
+
+// Two of them, so that a webhook that has too many comes to have fewer.
+func (q *Queries) DropFirstAttempts(ctx context.Context, arg DropFirstAttemptsParams) error {
+	_, err := q.exec(ctx, q.dropFirstAttemptsStmt, dropFirstAttempts, arg.Webhook, arg.Through)
+	return err
+}
+
 const dropIdleGaps = `-- name: DropIdleGaps :exec
 DELETE FROM deliveries WHERE webhook = ? AND kind = 'gap' AND leased = 0
 `
@@ -1306,7 +1386,7 @@ func (q *Queries) ExpiredSubscriptions(ctx context.Context, arg ExpiredSubscript
 }
 
 const failuresOfApp = `-- name: FailuresOfApp :many
-SELECT n, app, webhook, seq, kind, number, at, took, status, reason, outcome, next_at FROM attempts WHERE app = ?1 AND n < ?2 AND at >= ?3 AND at < ?4 AND outcome <> 'delivered' ORDER BY n DESC LIMIT ?5
+SELECT n, app, webhook, seq, kind, nth, number, at, took, status, reason, outcome, next_at FROM attempts WHERE app = ?1 AND n < ?2 AND at >= ?3 AND at < ?4 AND outcome <> 'delivered' ORDER BY n DESC LIMIT ?5
 `
 
 type FailuresOfAppParams struct {
@@ -1338,6 +1418,7 @@ func (q *Queries) FailuresOfApp(ctx context.Context, arg FailuresOfAppParams) ([
 			&i.Webhook,
 			&i.Seq,
 			&i.Kind,
+			&i.Nth,
 			&i.Number,
 			&i.At,
 			&i.Took,
@@ -2448,9 +2529,11 @@ func (q *Queries) QueueDelivery(ctx context.Context, arg QueueDeliveryParams) (i
 	return result.RowsAffected()
 }
 
-const recordAttempt = `-- name: RecordAttempt :execrows
-INSERT INTO attempts (app, webhook, seq, kind, number, at, took, status, reason, outcome, next_at)
-SELECT w.app, w.id, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 FROM webhooks AS w WHERE w.id = ?10
+const recordAttempt = `-- name: RecordAttempt :one
+INSERT INTO attempts (app, webhook, seq, kind, nth, number, at, took, status, reason, outcome, next_at)
+SELECT w.app, w.id, ?1, ?2, 1 + coalesce((SELECT a.nth FROM attempts AS a WHERE a.webhook = w.id ORDER BY a.n DESC LIMIT 1), 0),
+    ?3, ?4, ?5, ?6, ?7, ?8, ?9 FROM webhooks AS w WHERE w.id = ?10
+RETURNING nth
 `
 
 type RecordAttemptParams struct {
@@ -2467,7 +2550,7 @@ type RecordAttemptParams struct {
 }
 
 func (q *Queries) RecordAttempt(ctx context.Context, arg RecordAttemptParams) (int64, error) {
-	result, err := q.exec(ctx, q.recordAttemptStmt, recordAttempt,
+	row := q.queryRow(ctx, q.recordAttemptStmt, recordAttempt,
 		arg.Seq,
 		arg.Kind,
 		arg.Number,
@@ -2479,10 +2562,9 @@ func (q *Queries) RecordAttempt(ctx context.Context, arg RecordAttemptParams) (i
 		arg.NextAt,
 		arg.Webhook,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
+	var nth int64
+	err := row.Scan(&nth)
+	return nth, err
 }
 
 const refreshClaimed = `-- name: RefreshClaimed :exec
