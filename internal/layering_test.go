@@ -48,7 +48,8 @@ func TestDependenciesPointInward(t *testing.T) {
 		from := strings.TrimPrefix(names[0], module)
 		at, ok := layer[from]
 		if strings.HasPrefix(from, "internal/store/sqlite/internal/") || strings.HasPrefix(from, "internal/store/postgres/internal/") || strings.HasPrefix(from, "examples/") ||
-			from == "bench" || from == "internal" || from == "internal/sdktest" || from == "internal/clustertest" {
+			from == "bench" || from == "internal" || from == "internal/sdktest" || from == "internal/eventstest" ||
+			from == "internal/eventsclienttest" || from == "internal/clustertest" {
 			continue
 		}
 		if !ok {
