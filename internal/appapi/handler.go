@@ -94,6 +94,8 @@ var routes = []route{
 	{"POST", "/event-subscriptions/unsubscribe", unsubscribeEvent, bodyLimit},
 	{"POST", "/event-subscriptions/end", endSubscription, bodyLimit},
 	{"POST", "/event-subscriptions/list", listSubscriptions, bodyLimit},
+	{"POST", "/event-tools", eventTools, bodyLimit},
+	{"POST", "/event-tools/call", callEventTool, bodyLimit},
 	{"POST", "/events/publish-urls", makeEventURL, bodyLimit},
 	{"DELETE", "/events/publish-urls/{id}", revokeURL, 0},
 	{"POST", "/events/poll", poll, bodyLimit},

@@ -20,6 +20,8 @@ var calls = []struct{ method, path, good string }{
 	{"POST", "/event-subscriptions/unsubscribe", subscribeJob(`"client":"claude-code"`, "j")},
 	{"POST", "/event-subscriptions/end", `{"user":"ada","id":"sub_x"}`},
 	{"POST", "/event-subscriptions/list", `{"user":"ada"}`},
+	{"POST", "/event-tools", `{"call":{"client":"claude-code"}}`},
+	{"POST", "/event-tools/call", `{"call":{"client":"claude-code"},"tool":"list_subscriptions","arguments":{}}`},
 	{"POST", "/events/publish-urls", `{"name":"crawl.finished","arguments":{"job":"j"}}`},
 	{"POST", "/topics/publish-urls", `{"topic":"x"}`},
 	{"POST", "/events/poll", `{"call":{},"params":{"name":"site.updated","arguments":{"site":"s"}}}`},

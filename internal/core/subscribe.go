@@ -35,19 +35,29 @@ func (c *Core) SubscribeEvent(ctx context.Context, app wake.App, call wake.Call,
 		if err != nil {
 			return err
 		}
-		bound, err := event.Bind(arguments)
+		want, err := toEvent(app, call, event, arguments, once)
 		if err != nil {
 			return err
 		}
-		if event.Personal && call.User == "" {
-			return refusal.New(refusal.BadArguments, "call.user: %s is personal, so a subscription needs the user it is for", name)
-		}
-		at := now()
-		done, err = c.subscribe(ctx, app, call, wake.Subscription{App: app.ID, Topic: bound.Topic, Event: name, Arguments: bound.Canonical,
-			Filter: bound.Filter, Once: once, CreatedAt: at, ExpiresAt: at.Add(subscriptionTTL)}, m.current, nil)
+		done, err = c.subscribe(ctx, app, call, want, m.current, nil)
 		return err
 	})
 	return done, err
+}
+
+// toEvent is what to keep of a subscription that a call makes to an event.
+func toEvent(app wake.App, call wake.Call, event *wake.Event, arguments json.RawMessage, once bool) (wake.Subscription, error) {
+	bound, err := event.Bind(arguments)
+	if err != nil {
+		return wake.Subscription{}, err
+	}
+	if event.Personal && call.User == "" {
+		return wake.Subscription{}, refusal.New(refusal.BadArguments,
+			"call.user: %s is personal, so a subscription needs the user it is for", event.Name)
+	}
+	at := now()
+	return wake.Subscription{App: app.ID, Topic: bound.Topic, Event: event.Name, Arguments: bound.Canonical,
+		Filter: bound.Filter, Once: once, CreatedAt: at, ExpiresAt: at.Add(subscriptionTTL)}, nil
 }
 
 // subscribe makes or renews a subscription of the calling conversation, which it finds or makes. Within the transaction, check is

@@ -69,7 +69,11 @@ func (t *toolCalls) quiet() *ToolCall {
 // after that.
 func (a *Attached) callTool(ctx context.Context, next mcp.MethodHandler, req mcp.Request) (mcp.Result, error) {
 	calls := &toolCalls{}
-	res, err := next(context.WithValue(ctx, toolCallsKey{}, calls), "tools/call", req)
+	ctx = context.WithValue(ctx, toolCallsKey{}, calls)
+	res, err := next(ctx, "tools/call", req)
+	if request, ours := a.calledEventTool(req, err); ours {
+		res, err = a.callEventTool(ctx, request)
+	}
 	if err != nil {
 		return a.failedTool(calls, req, err)
 	}
@@ -85,12 +89,27 @@ func (a *Attached) callTool(ctx context.Context, next mcp.MethodHandler, req mcp
 
 // failedTool hands over what subscriptions have added although the request
 // failed: the subscriptions exist. The error becomes the tool's.
-func (a *Attached) failedTool(calls *toolCalls, req mcp.Request, err error) (mcp.Result, error) {
+func (a *Attached) failedTool(calls *toolCalls, req mcp.Request, failure error) (mcp.Result, error) {
 	additions := calls.additions()
 	var wire *jsonrpc.Error
-	if len(additions) == 0 || errors.As(err, &wire) && wire.Code == mcp.CodeURLElicitationRequired {
-		return nil, err // the latter is asked again, as with InputRequests
+	if len(additions) == 0 || errors.As(failure, &wire) && wire.Code == mcp.CodeURLElicitationRequired {
+		return nil, failure // the latter is asked again, as with InputRequests
 	}
+	result, err := newToolResult(req)
+	if err != nil {
+		return nil, err
+	}
+	result.IsError = true
+	message := failure.Error()
+	if wire != nil {
+		message = wire.Message
+	}
+	result.Content = []mcp.Content{&mcp.TextContent{Text: message}}
+	return apply(result, additions...), nil
+}
+
+// newToolResult is an empty result of a tool, for the client's revision.
+func newToolResult(req mcp.Request) (*mcp.CallToolResult, error) {
 	result := &mcp.CallToolResult{}
 	if call, ok := req.(*mcp.CallToolRequest); ok && isModern(call.ProtocolVersion()) {
 		// The field is the SDK's own, which would not fill it in here.
@@ -98,13 +117,7 @@ func (a *Attached) failedTool(calls *toolCalls, req mcp.Request, err error) (mcp
 			return nil, err
 		}
 	}
-	result.IsError = true
-	message := err.Error()
-	if wire != nil {
-		message = wire.Message
-	}
-	result.Content = []mcp.Content{&mcp.TextContent{Text: message}}
-	return apply(result, additions...), nil
+	return result, nil
 }
 
 // annotation asks what waits for a conversation that was not subscribed now.

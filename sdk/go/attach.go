@@ -15,6 +15,11 @@ type AttachOptions struct {
 	// user there are no personal events, and clients cannot subscribe natively. A
 	// panic fails the request.
 	Identify func(context.Context, *Request) Identity
+	// NoEventTools leaves out the tools subscribe_events, unsubscribe_events and
+	// list_subscriptions. Agents have them in an app with public events, unless
+	// their client subscribes by MCP Events. A tool of the app with one of these
+	// names takes its place.
+	NoEventTools bool
 	// MaxBodyBytes limits the body of a request to [Wakeshift.Handler]: 0 means
 	// 4 MiB, a negative number no limit.
 	MaxBodyBytes int64
@@ -66,7 +71,9 @@ func (a *Attached) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch method {
 		case "initialize", "server/discover":
-			return advertise(next(ctx, method, req))
+			return advertise(a.announceTools(next(ctx, method, req)))
+		case "tools/list":
+			return a.listTools(ctx, next, req)
 		case "tools/call":
 			return a.callTool(ctx, next, req)
 		case methodList, methodPoll, methodSubscribe, methodUnsubscribe:

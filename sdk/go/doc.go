@@ -5,7 +5,9 @@
 // ([AddTool], [Event.Subscribe]) and emits what happens ([Event.Emit]), hours
 // later if need be. The core behind it finds the conversation again and wakes
 // it, whatever program it runs in. Clients that speak MCP Events
-// (io.modelcontextprotocol/events) are served on the same server.
+// (io.modelcontextprotocol/events) are served on the same server; the agents of
+// others have the tools subscribe_events, unsubscribe_events and
+// list_subscriptions for the app's public events.
 //
 // A whole app:
 //

@@ -41,8 +41,8 @@ type EventDef[Args, Payload any] struct {
 	Description string
 	// Text renders an occurrence as what the agent reads, at most 16 KiB.
 	Text func(Payload, Args) string
-	// Public lets any client of MCP Events subscribe by itself, without one of the
-	// app's tools.
+	// Public lets any client of MCP Events, and any agent with the tool
+	// subscribe_events, subscribe without one of the app's own tools.
 	Public bool
 	// Personal: each occurrence is for the one user [To] names.
 	Personal bool

@@ -20,6 +20,8 @@ const DefaultCore = "http://127.0.0.1:8787"
 // what is running for it. Make one with [New], share it by every server of the
 // process, and [Wakeshift.Close] it at the end. It is safe for concurrent use.
 type Wakeshift struct {
+	eventTools eventToolCache
+
 	core     *coreClient
 	log      *slog.Logger
 	manifest *manifest
