@@ -22,7 +22,7 @@ const (
 )
 
 // retryAfter are the pauses after each failed attempt; after the last one the delivery is abandoned.
-var retryAfter = []time.Duration{2 * time.Second, 10 * time.Second, time.Minute, 5 * time.Minute}
+var retryAfter = []time.Duration{2 * time.Second, 10 * time.Second, 30 * time.Second, 5 * time.Minute}
 
 func (c *Core) hintDeliveries() {
 	select {
