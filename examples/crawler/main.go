@@ -4,9 +4,10 @@
 //	WAKESHIFT_KEY=wst_… go run ./examples/crawler --http 127.0.0.1:8080
 //	WAKESHIFT_KEY=wst_… go run ./examples/crawler --stdio
 //
-// With both, MCP is served over stdio, and crawls are reported over HTTP. The key
-// and, where it is not the default one, the core's address come from the
-// environment: WAKESHIFT_KEY and WAKESHIFT_CORE.
+// With --stateful, HTTP clients of the revisions before 2026-07-28 get sessions.
+// With --http and --stdio, MCP is served over stdio, and crawls are reported over
+// HTTP. The key and, where it is not the default one, the core's address come from
+// the environment: WAKESHIFT_KEY and WAKESHIFT_CORE.
 package main
 
 import (
@@ -29,21 +30,22 @@ import (
 func main() {
 	address := flag.String("http", "", "serve MCP at http://`ADDR`/mcp")
 	stdio := flag.Bool("stdio", false, "serve MCP over standard input and output")
+	stateful := flag.Bool("stateful", false, "give HTTP clients of older revisions sessions")
 	flag.Parse()
-	if *address == "" && !*stdio || flag.NArg() > 0 {
+	if *address == "" && (!*stdio || *stateful) || flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *address, *stdio); err != nil {
+	if err := run(ctx, *address, *stdio, *stateful); err != nil {
 		fmt.Fprintln(os.Stderr, "crawler:", err)
 		os.Exit(1)
 	}
 }
 
 // run serves until the context ends, or the standard input with stdio.
-func run(ctx context.Context, address string, stdio bool) (err error) {
+func run(ctx context.Context, address string, stdio, stateful bool) (err error) {
 	app, err := crawler.New()
 	if err != nil {
 		return err
@@ -51,6 +53,8 @@ func run(ctx context.Context, address string, stdio bool) (err error) {
 	defer func() { err = errors.Join(err, app.Close()) }()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	// Streams end with the app, and nothing below returns before they have.
+	defer context.AfterFunc(ctx, func() { _ = app.Close() })() // its error comes again, above
 	served := make(chan error, 1)
 	if address == "" {
 		served <- nil
@@ -60,10 +64,14 @@ func run(ctx context.Context, address string, stdio bool) (err error) {
 			return err
 		}
 		fmt.Fprintf(os.Stderr, "crawler: serving http://%s/mcp\n", listener.Addr())
-		go func() { served <- serve(ctx, listener, app.Handler()) }()
+		handler := app.Handler()
+		if stateful {
+			handler = app.StatefulHandler()
+		}
+		go func() { served <- serve(ctx, listener, handler) }()
 	}
 	if stdio {
-		err = app.Server().Run(ctx, &mcp.StdioTransport{})
+		err = app.Server().Run(ctx, app.Transport(&mcp.StdioTransport{}))
 		if ctx.Err() != nil {
 			err = nil // asked to stop
 		}

@@ -122,6 +122,8 @@ func TestCrawler(t *testing.T) {
 	}{
 		"poll":                          {events.Poll, "2026-07-28"},
 		"poll, of the old handshake":    {events.Poll, "2025-11-25"},
+		"push":                          {events.Push, "2026-07-28"},
+		"push, of the old handshake":    {events.Push, "2025-11-25"},
 		"webhook":                       {events.Webhook, "2026-07-28"},
 		"webhook, of the old handshake": {events.Webhook, "2025-11-25"},
 	} {

@@ -57,20 +57,18 @@ func TestDocumentedErrors(t *testing.T) {
 	}
 }
 
-// codes are those that a client of each dialect is answered, and the status, which must be one.
+// codes are those that a client of the draft and one of ChatGPT's dialect is answered, and the status. The draft's is Final's too, and
+// the status is one.
 func codes(t *testing.T, url string, a ask) string {
 	t.Helper()
-	var all []string
-	statuses := map[string]bool{}
-	last := ""
+	status, code := map[string]string{}, map[string]string{}
 	for _, dialect := range dialects {
-		status, code := codeOf(t, a.send(t, url, dialect.client))
-		all, statuses[status], last = append(all, code), true, status
+		status[dialect.name], code[dialect.name] = codeOf(t, a.send(t, url+"/"+dialect.name, dialect.client))
 	}
-	if len(statuses) != 1 {
-		t.Errorf("%s %s: the statuses are %v", a.method, a.params, statuses)
+	if code["draft"] != code["final"] || status["draft"] != status["final"] || status["draft"] != status["chatgpt"] {
+		t.Errorf("%s %s: %v %v", a.method, a.params, status, code)
 	}
-	return strings.Join(append(all, last), " ")
+	return strings.Join([]string{code["draft"], code["chatgpt"], status["draft"]}, " ")
 }
 
 // codeOf takes the status and the error's code from what was answered.

@@ -1,6 +1,7 @@
 package eventstest
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"log"
@@ -177,7 +178,7 @@ func TestMethodNotFound(t *testing.T) {
 	plain := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server {
 		return mcp.NewServer(&mcp.Implementation{Name: "plain", Version: "1"}, nil)
 	}, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
-	web := httptest.NewServer(plain)
+	web := httptest.NewServer(plain) // which does not look at the path
 	t.Cleanup(web.Close)
 	golden(t, "no-events", transcript(t, web.URL, []ask{
 		{"a list", "events/list", `{}`, ""}, {"a poll", "events/poll", `{` + site + `}`, ""},
@@ -215,4 +216,36 @@ func TestStreamsAreRefused(t *testing.T) {
 		{"a voucher that is none", "events/stream",
 			`{"name":"site.updated","arguments":{"site":"a","wakeshift_voucher":"wsv_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}`, ""},
 	})
+}
+
+// What a user has open counts, whatever it is a stream of.
+func TestTooManyStreams(t *testing.T) {
+	t.Parallel()
+	url := newApp(t, func(o *server.Options) { o.Limits.UserStreams = 1 }).serve(t, transports["JSON"])
+	open(t, url, ask{"", "events/stream", `{` + site + `}`, "ada"})
+	golden(t, "streams-exhausted", transcript(t, url, []ask{
+		{"one stream more than there may be", "events/stream", `{"name":"site.updated","arguments":{"site":"b"}}`, "ada"},
+	}))
+}
+
+// open opens a stream, which stays open until the test ends.
+func open(t *testing.T, url string, a ask) {
+	t.Helper()
+	headers, body := a.message(t, "some-client")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range headers {
+		request.Header.Set(name, value)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	first, err := bufio.NewReader(response.Body).ReadString('\n')
+	if err != nil || !strings.Contains(first, "notifications/events/active") {
+		t.Fatalf("the stream begins with %q, %v", first, err)
+	}
 }

@@ -134,10 +134,21 @@ func define[A, P any](t *testing.T, wake *wakeshift.Wakeshift, name string, def 
 	}
 }
 
-// serve serves the app's MCP server and gives its address.
+// serve serves the app's MCP server, for each dialect at its name below the address it gives.
 func (a *app) serve(t *testing.T, options mcp.StreamableHTTPOptions) string {
 	t.Helper()
-	opts := wakeshift.AttachOptions{Identify: func(_ context.Context, r *wakeshift.Request) wakeshift.Identity {
+	mux := http.NewServeMux()
+	for _, dialect := range dialects {
+		mux.Handle("/"+dialect.name, a.handler(options, dialect.option))
+	}
+	mux.Handle("/", a.handler(options, ""))
+	web := httptest.NewServer(mux)
+	t.Cleanup(web.Close)
+	return web.URL
+}
+
+func (a *app) handler(options mcp.StreamableHTTPOptions, dialect wakeshift.Dialect) http.Handler {
+	opts := wakeshift.AttachOptions{Dialect: dialect, Identify: func(_ context.Context, r *wakeshift.Request) wakeshift.Identity {
 		return wakeshift.Identity{User: r.Header.Get("X-User")}
 	}}
 	newServer := func(*http.Request) *mcp.Server {
@@ -145,9 +156,7 @@ func (a *app) serve(t *testing.T, options mcp.StreamableHTTPOptions) string {
 		a.wake.Attach(server, opts)
 		return server
 	}
-	web := httptest.NewServer(a.wake.Handler(mcp.NewStreamableHTTPHandler(newServer, &options), opts))
-	t.Cleanup(web.Close)
-	return web.URL
+	return a.wake.Handler(mcp.NewStreamableHTTPHandler(newServer, &options), opts)
 }
 
 // The ways to serve; both must say the same.

@@ -11,12 +11,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/rouse-dev/rouse/internal/server"
+	wakeshift "github.com/rouse-dev/rouse/sdk/go"
 )
 
 const revision = "2026-07-28"
 
-// The dialects, and a client of each.
-var dialects = []struct{ name, client string }{{"draft", "some-client"}, {"chatgpt", "openai-mcp"}}
+// The dialects, a client of each, and what an app says of it: for the first two the client is enough.
+var dialects = []struct {
+	name, client string
+	option       wakeshift.Dialect
+}{{"draft", "some-client", ""}, {"chatgpt", "openai-mcp", ""}, {"final", "some-client", wakeshift.DialectFinal}}
 
 // An ask is one request of an events method.
 type ask struct {
@@ -83,7 +87,7 @@ func transcript(t *testing.T, url string, asks []ask) string {
 		}
 		b.WriteByte('\n')
 		for _, dialect := range dialects {
-			fmt.Fprintf(&b, "%s → %s\n", dialect.name, a.send(t, url, dialect.client))
+			fmt.Fprintf(&b, "%s → %s\n", dialect.name, a.send(t, url+"/"+dialect.name, dialect.client))
 		}
 		b.WriteByte('\n')
 	}

@@ -23,7 +23,25 @@ type AttachOptions struct {
 	// MaxBodyBytes limits the body of a request to [Wakeshift.Handler]: 0 means
 	// 4 MiB, a negative number no limit.
 	MaxBodyBytes int64
+	// Dialect is the form of MCP Events that clients are answered in; empty lets
+	// the core choose by the client, which is right unless all clients are of one
+	// kind that it does not know.
+	Dialect Dialect
 }
+
+// A Dialect is a form of MCP Events: which numbers its errors have, and some
+// details of webhooks. The core knows what belongs to each.
+type Dialect string
+
+// The dialects in use.
+const (
+	// DialectDraft is that of the extension's draft.
+	DialectDraft Dialect = "draft"
+	// DialectChatGPT is that of ChatGPT and other early clients.
+	DialectChatGPT Dialect = "chatgpt"
+	// DialectFinal is that of the finished extension.
+	DialectFinal Dialect = "final"
+)
 
 // A Request is what [AttachOptions].Identify has to go by.
 type Request struct {
@@ -52,16 +70,27 @@ type Attached struct {
 }
 
 // Attach connects an app to an MCP server: the server then advertises MCP Events,
-// answers events/list, events/poll, events/subscribe and events/unsubscribe, and
-// results of tools added with [AddTool] carry what the core has for the agent.
-// Attach one app to a server, once; it panics if server is nil. It is cheap and
-// keeps nothing of the server, so that a server may be made for every request.
+// answers events/list, events/poll, events/stream, events/subscribe and
+// events/unsubscribe, and results of tools added with [AddTool] carry what the
+// core has for the agent. Attach one app to a server, once; it panics if server
+// is nil or the dialect unknown. It is cheap and keeps nothing of the server, so
+// that a server may be made for every request.
+//
+// Over HTTP wrap the MCP handler with [Wakeshift.Handler], over other transports
+// the transport with [Wakeshift.Transport]. What does not work without is said
+// there.
 func (w *Wakeshift) Attach(server *mcp.Server, opts AttachOptions) *Attached {
 	if server == nil {
 		panic("wakeshift: Attach needs a server")
 	}
+	switch opts.Dialect {
+	case "", DialectDraft, DialectChatGPT, DialectFinal:
+	default:
+		panic("wakeshift: Attach does not know the dialect it was given")
+	}
 	a := &Attached{wake: w, server: server, opts: opts}
 	server.AddReceivingMiddleware(a.receive)
+	server.AddSendingMiddleware(a.send)
 	a.addMethods()
 	return a
 }
@@ -76,7 +105,9 @@ func (a *Attached) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return a.listTools(ctx, next, req)
 		case "tools/call":
 			return a.callTool(ctx, next, req)
-		case methodList, methodPoll, methodSubscribe, methodUnsubscribe:
+		case methodListen:
+			return a.listen(ctx, next, req)
+		case methodList, methodPoll, methodStream, methodSubscribe, methodUnsubscribe:
 			// A custom method's handler is not given the request's extra part.
 			ctx = context.WithValue(ctx, extraKey{}, req.GetExtra())
 		}

@@ -27,7 +27,7 @@ func advertise(res mcp.Result, err error) (mcp.Result, error) {
 	if known == nil {
 		return res, nil // another middleware answered in its own way
 	}
-	known.AddExtension(eventsExtension, map[string]any{"listChanged": false}) // a copy made for this request
+	known.AddExtension(eventsExtension, map[string]any{"listChanged": true}) // a copy made for this request
 	raw, err := newRawResult(res)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func TestCapabilities(t *testing.T) {
 	url := serveHTTP(t, wake.Handler(handler, wakeshift.AttachOptions{}))
 	want := map[string]any{
 		"completions": map[string]any{}, "tools": map[string]any{"listChanged": true}, "events": map[string]any{},
-		"extensions": map[string]any{"a/b": map[string]any{"own": true}, extension: map[string]any{"listChanged": false}},
+		"extensions": map[string]any{"a/b": map[string]any{"own": true}, extension: map[string]any{"listChanged": true}},
 	}
 	for range 2 { // what is added must not pile up
 		discovered := rpc{url: url, method: "server/discover", revision: modern, client: "c"}.send(t)

@@ -27,7 +27,8 @@
 // its key and the assertions signed with it, schemas and the checks against
 // them, the rendering of text, the hooks that say who a user is and what they
 // may have, and the polling of [Event.Watch]. It packs who is calling and
-// applies what the core answers.
+// applies what the core answers. All streams of clients (events/stream) share one
+// connection to the core, which is made again when it breaks.
 //
 // Which program an agent runs in, how it is woken, in which words, and with
 // which error codes of MCP Events a client is refused: all of that is the

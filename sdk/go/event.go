@@ -49,7 +49,9 @@ type EventDef[Args, Payload any] struct {
 	// DeleteOnDelivery: the core deletes text and payload once they are delivered.
 	DeleteOnDelivery bool
 	// Authorize decides whether somebody may subscribe with these arguments; nil
-	// allows everybody. An error or a panic refuses and is logged.
+	// allows everybody. An error or a panic refuses and is logged. While a client
+	// streams (events/stream) it is asked again every 5 minutes, with a context
+	// that has no values; a no ends the stream.
 	Authorize func(context.Context, Subscriber, Args) (bool, error)
 	// OnSubscribe is called after somebody subscribed, and again when they renew:
 	// make it idempotent. It delays the answer, so that longer work belongs into
@@ -76,7 +78,8 @@ type Subscriber struct {
 // A Subscription is one that was just made or renewed.
 type Subscription[Args any] struct {
 	Subscriber
-	// ID is the subscription's id, the same when it is renewed.
+	// ID is the subscription's id, the same when it is renewed; empty for a stream
+	// (events/stream), which lives as long as its request.
 	ID string
 	// Args are the arguments subscribed with.
 	Args Args

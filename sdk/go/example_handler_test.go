@@ -58,7 +58,7 @@ func ExampleWakeshift_Handler() {
 	polled := must(mcp.CallCustomMethod[*pollParams, *pollResult](context.Background(), session, "events/poll", params))
 	fmt.Println(polled.Cursor, len(polled.Events))
 	// Output:
-	// map[listChanged:false]
+	// map[listChanged:true]
 	// c1 0
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A ParsedKey is what a key says of itself.
@@ -88,4 +89,27 @@ const (
 	MaxToolSchemas = maxToolSchemas
 	MaxWatches     = maxWatches
 	EventsPerPage  = eventsPerPage
+	MaxQueued      = maxQueued
 )
+
+// Notify sends a notification to the client of a session.
+func Notify(ctx context.Context, session *mcp.ServerSession, method string, params json.RawMessage) error {
+	return notify(ctx, session, method, params)
+}
+
+// RequestID is the id of the request that is being handled.
+func RequestID(ctx context.Context) (json.RawMessage, error) { return requestID(ctx) }
+
+// SessionStreams is how many streams of sessions are open.
+func SessionStreams(w *Wakeshift) int {
+	w.outlets.mu.Lock()
+	defer w.outlets.mu.Unlock()
+	return len(w.outlets.inSessions)
+}
+
+// OpenOutlets is how many requests for a stream the MCP handler works on.
+func OpenOutlets(w *Wakeshift) int {
+	w.outlets.mu.Lock()
+	defer w.outlets.mu.Unlock()
+	return len(w.outlets.byKey)
+}

@@ -26,6 +26,8 @@ type fakeCore struct {
 	public ed25519.PublicKey
 	server *httptest.Server // nil without a network
 
+	streams *fakeStreams
+
 	mu            sync.Mutex
 	requests      []coreRequest
 	jtis          map[string]bool
@@ -64,6 +66,7 @@ func newFakeCore() *fakeCore {
 	c := &fakeCore{
 		jtis: map[string]bool{}, events: map[string]map[string]any{},
 		emitted: map[string]int{}, waiting: map[string]string{},
+		streams: &fakeStreams{conns: map[*fakeConn]struct{}{}},
 	}
 	c.key, c.public = newKey()
 	return c
@@ -128,6 +131,17 @@ func (c *fakeCore) hold(session, text string) {
 }
 
 func (c *fakeCore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet && r.URL.Path == "/api/apps/v1/events/streams" {
+		c.mu.Lock()
+		err := c.authorize(r.Header.Get("Authorization"))
+		c.mu.Unlock()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+			return
+		}
+		c.streams.serve(w, r)
+		return
+	}
 	a := c.answer(r)
 	for name, values := range a.header {
 		w.Header()[name] = values

@@ -1,30 +1,50 @@
 package wakeshift
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Handler wraps the streamable HTTP handler of an attached MCP server. It limits
-// the body of a request and gives errors of MCP Events the HTTP status they have
-// in the protocol, which the MCP SDK does for its own errors only. Everything
-// else passes through unchanged. opts are those of [Wakeshift.Attach].
+// Handler wraps the streamable HTTP handler of an attached MCP server:
+//
+//   - events/stream works whatever the MCP handler's options are, and an open
+//     stream costs little: where the answer's writer is an [http.Hijacker], its
+//     connection is taken over from the server, so that the request is over for
+//     whatever wraps this handler, and [Wakeshift.Close] ends the stream, but
+//     [http.Server.Close] does not;
+//   - clients are told when the list of events changes (eventsListChanged of
+//     subscriptions/listen);
+//   - the body of a request is limited, and errors of MCP Events get the HTTP
+//     status they have in the protocol, which the MCP SDK does for its own errors
+//     only.
+//
+// Everything else passes through unchanged. Without it, streams need an MCP
+// handler that answers with server-sent events. opts are those of
+// [Wakeshift.Attach].
 func (w *Wakeshift) Handler(h http.Handler, opts AttachOptions) http.Handler {
+	return w.handler(func(*http.Request, peeked) http.Handler { return h }, opts)
+}
+
+// handler is Handler for an MCP handler that is chosen by the request. Requests
+// other than POST have nothing to peek at.
+func (w *Wakeshift) handler(choose func(*http.Request, peeked) http.Handler, opts AttachOptions) http.Handler {
 	limit := opts.MaxBodyBytes
 	if limit == 0 {
 		limit = mcp.DefaultMaxRequestBodyBytes
 	}
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			w.endSession(rw, r, choose(r, peeked{}))
+			return
+		}
 		if r.Method != http.MethodPost || r.Body == nil {
-			h.ServeHTTP(rw, r)
+			choose(r, peeked{}).ServeHTTP(rw, r)
 			return
 		}
 		if limit > 0 {
@@ -35,13 +55,56 @@ func (w *Wakeshift) Handler(h http.Handler, opts AttachOptions) http.Handler {
 			unreadable(rw, err)
 			return
 		}
-		if id, mismatch := nameMismatch(r.Header, body); mismatch != nil {
-			writeError(rw, http.StatusBadRequest, id, mismatch)
-			return
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		h.ServeHTTP(rw, r)
+		p := peek(body)
+		w.post(rw, r, choose(r, p), body, p)
 	})
+}
+
+// post serves a POST, the body of which was read.
+func (w *Wakeshift) post(rw http.ResponseWriter, r *http.Request, h http.Handler, body []byte, p peeked) {
+	if mismatch := nameMismatch(r.Header, p); mismatch != nil {
+		writeError(rw, http.StatusBadRequest, p.id, mismatch)
+		return
+	}
+	switch p.method {
+	case methodStream:
+		w.serveStream(rw, r, h, body, p.id)
+		return
+	case methodListen:
+		body = markBody(body, p.params)
+	case methodCancelled:
+		w.outlets.cancel(r.Header.Get(sessionHeader), p.params)
+	}
+	h.ServeHTTP(rw, withBody(r, body))
+}
+
+// endSession serves a DELETE, which ends a session, and with it its streams if the
+// MCP handler agrees.
+func (w *Wakeshift) endSession(rw http.ResponseWriter, r *http.Request, h http.Handler) {
+	answer := &heldAnswer{header: http.Header{}}
+	h.ServeHTTP(answer, r)
+	if answer.status < http.StatusMultipleChoices {
+		w.outlets.endSession(r.Header.Get(sessionHeader))
+	}
+	answer.release(rw)
+}
+
+// markBody is a body of subscriptions/listen with the filter for events where
+// the MCP SDK leaves it alone.
+func markBody(body []byte, params json.RawMessage) []byte {
+	marked, ok := markListen(params)
+	if !ok {
+		return body
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil {
+		return body
+	}
+	members["params"] = marked
+	if changed, err := encodeJSON(members); err == nil {
+		return changed
+	}
+	return body
 }
 
 func unreadable(rw http.ResponseWriter, err error) {
@@ -55,18 +118,15 @@ func unreadable(rw http.ResponseWriter, err error) {
 
 // nameMismatch finds an events request whose Mcp-Name is not its params.name.
 // Whatever else is wrong with a request is left to the MCP handler.
-func nameMismatch(header http.Header, body []byte) (json.RawMessage, error) {
+func nameMismatch(header http.Header, p peeked) error {
 	if len(header.Values(nameHeader)) == 0 {
-		return nil, nil
+		return nil
 	}
-	var request, params map[string]json.RawMessage // not structs, whose names would match in any case
-	var method, name string
-	if json.Unmarshal(body, &request) != nil || json.Unmarshal(request["method"], &method) != nil ||
-		!strings.HasPrefix(method, "events/") || method == methodList ||
-		json.Unmarshal(request["params"], &params) != nil || json.Unmarshal(params["name"], &name) != nil {
-		return nil, nil
+	name, ok := p.name()
+	if !ok {
+		return nil
 	}
-	return request["id"], checkNameHeader(header, name)
+	return checkNameHeader(header, name)
 }
 
 // writeError answers with a JSON-RPC error. A request without an id has null.

@@ -26,7 +26,7 @@ type descriptor struct {
 func (e *event) descriptor() descriptor {
 	delivery := []string{"webhook"}
 	if e.public {
-		delivery = []string{"poll", "webhook"}
+		delivery = []string{"poll", "push", "webhook"}
 	}
 	return descriptor{
 		Name: e.name, Description: e.description, Delivery: delivery,

@@ -30,6 +30,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(serveStdio) != "" {
 		os.Exit(runStdioServer())
 	}
+	if os.Getenv(serveStreams) != "" {
+		os.Exit(runStreamsServer())
+	}
 	// net/http lingers half a second on a connection whose request it refused unread.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }

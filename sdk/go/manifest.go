@@ -13,7 +13,8 @@ import (
 // them up to date. The core is told before the first call that needs it, and
 // again after another event was defined.
 type manifest struct {
-	core *coreClient
+	core    *coreClient
+	changed func() // called after another event was defined
 
 	// put is used by the one PUT that runs at a time. It outlives the caller who
 	// started it, since others wait for it too.
@@ -35,9 +36,9 @@ type publishing struct {
 	err  error // set before done is closed
 }
 
-func newManifest(core *coreClient) *manifest {
+func newManifest(core *coreClient, changed func()) *manifest {
 	ctx, stop := context.WithCancel(context.Background())
-	return &manifest{core: core, put: ctx, stop: stop, names: map[string]*event{}}
+	return &manifest{core: core, changed: changed, put: ctx, stop: stop, names: map[string]*event{}}
 }
 
 // add adds a defined event; its name must be new.
@@ -49,6 +50,7 @@ func (m *manifest) add(e *event) error {
 	}
 	m.names[e.name] = e
 	m.events = append(m.events, e)
+	m.changed()
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 const (
 	methodList        = "events/list"
 	methodPoll        = "events/poll"
+	methodStream      = "events/stream"
 	methodSubscribe   = "events/subscribe"
 	methodUnsubscribe = "events/unsubscribe"
 )
@@ -59,6 +60,7 @@ func (a *Attached) addMethods() {
 	for method, serve := range map[string]func(context.Context, *nativeRequest) (any, error){
 		methodList:        func(_ context.Context, r *nativeRequest) (any, error) { return a.list(r.Params) },
 		methodPoll:        a.poll,
+		methodStream:      a.stream,
 		methodSubscribe:   a.subscribe,
 		methodUnsubscribe: a.unsubscribe,
 	} {
@@ -114,6 +116,8 @@ type nativeCall struct {
 	// Refused: the app's Authorize says no. Which error that is, is the core's to
 	// say.
 	Refused bool `json:"refused,omitempty"`
+	// Dialect is empty for the one the core chooses by the client.
+	Dialect Dialect `json:"dialect,omitempty"`
 }
 
 func (a *Attached) poll(ctx context.Context, r *nativeRequest) (any, error) {
@@ -191,7 +195,7 @@ func (a *Attached) ask(ctx context.Context, r *nativeRequest, authorize bool) (*
 	}
 	packed.User = who.User
 	out.who = Subscriber{User: packed.User, Client: packed.Client, Native: true}
-	out.body = nativeCall{Call: packed, Params: r.Params.raw}
+	out.body = nativeCall{Call: packed, Params: r.Params.raw, Dialect: a.opts.Dialect}
 	if authorize && out.event != nil {
 		out.body.Refused = !out.event.allows(ctx, out.who, out.arguments)
 	}

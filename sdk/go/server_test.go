@@ -129,6 +129,8 @@ type rpc struct {
 	revision string
 	client   string            // empty: no clientInfo
 	headers  map[string]string // added, and removed where empty
+
+	notification bool // without an id
 }
 
 // modernMeta is the _meta that the revision 2026-07-28 asks for.
@@ -150,6 +152,9 @@ func (r rpc) send(t *testing.T) rawReply {
 		"MCP-Protocol-Version": r.revision,
 	}
 	request := map[string]any{"jsonrpc": "2.0", "id": "id-1", "method": r.method}
+	if r.notification {
+		delete(request, "id")
+	}
 	if r.revision == modern {
 		headers["Mcp-Method"] = r.method
 		params := map[string]any{"_meta": modernMeta(r.client)}

@@ -27,6 +27,9 @@ type Wakeshift struct {
 	manifest *manifest
 	watches  *watches
 	schemas  *toolSchemas
+	streams  *streams
+	outlets  *outlets
+	listens  *listens
 }
 
 // An Option configures [New].
@@ -86,12 +89,16 @@ func New(opts ...Option) (*Wakeshift, error) {
 		o.log = slog.Default()
 	}
 	core := newCoreClient(base, signer, o.http)
+	listens := newListens()
 	return &Wakeshift{
 		core:     core,
 		log:      o.log,
-		manifest: newManifest(core),
+		manifest: newManifest(core, listens.changed),
 		watches:  newWatches(),
 		schemas:  newToolSchemas(),
+		streams:  newStreams(core, o.log),
+		outlets:  newOutlets(),
+		listens:  listens,
 	}, nil
 }
 
@@ -107,17 +114,29 @@ func parseCore(address string) (string, error) {
 }
 
 // Close stops all watches, waits up to 5 seconds for those that are in the
-// middle of a check, and closes idle connections. Later calls fail with
-// [ErrClosed]. Close may be called more than once. It returns an error if a
-// watch's check has not returned in time.
+// middle of a check, ends the streams of clients, which may take 5 seconds more
+// if some do not read, and closes idle connections.
+// Later calls fail with [ErrClosed]. Close may be called more than once. It
+// returns an error if a watch's check, or an Authorize that is asked again, has
+// not returned in time.
+//
+// Whoever waits for requests to end, as [http.Server.Shutdown] and
+// [mcp.ServerSession.Close] do, may wait for open streams too: call Close first,
+// or at the same time.
 func (w *Wakeshift) Close() error {
+	w.listens.close()
+	stopped := w.streams.close()
 	running := w.watches.close()
 	w.manifest.close()
 	w.core.close()
+	var errs []error
 	if running > 0 {
-		return fmt.Errorf("wakeshift: %d watches did not stop in %v", running, closePatience)
+		errs = append(errs, fmt.Errorf("wakeshift: %d watches did not stop in %v", running, closePatience))
 	}
-	return nil
+	if !stopped {
+		errs = append(errs, fmt.Errorf("wakeshift: an Authorize did not return in %v", closePatience))
+	}
+	return errors.Join(errs...)
 }
 
 // request calls the core once its manifest is up to date. A core that does not

@@ -16,6 +16,10 @@ import (
 // maxReports bounds how many finished crawls are remembered for watches.
 const maxReports = 10_000
 
+// maxSummary is how much of a summary an agent is told, in characters. The whole
+// of it is in the payload.
+const maxSummary = 200
+
 // Job are the arguments of the crawls' events, and of the tools.
 type Job struct {
 	Job string `json:"job" jsonschema:"the crawl's id: lowercase letters, digits, and . _ -"`
@@ -26,9 +30,15 @@ type Site struct {
 	Site string `json:"site" jsonschema:"the site's name, such as example.com"`
 }
 
-// Crawl is the payload of all events.
+// Crawl is the payload of the crawls' events.
 type Crawl struct {
 	Pages int `json:"pages"`
+}
+
+// Update is the payload of site.updated.
+type Update struct {
+	Pages   int    `json:"pages"`
+	Summary string `json:"summary,omitempty" jsonschema:"what changed, in any words"`
 }
 
 // A Crawler is the app. Make one with [New], serve its [Crawler.Handler] or
@@ -37,7 +47,7 @@ type Crawler struct {
 	wake     *wakeshift.Wakeshift
 	finished *wakeshift.Event[Job, Crawl]
 	polled   *wakeshift.Event[Job, Crawl]
-	updated  *wakeshift.Event[Site, Crawl]
+	updated  *wakeshift.Event[Site, Update]
 	schemas  *mcp.SchemaCache // shared by the servers made for each request
 
 	mu      sync.Mutex
@@ -74,15 +84,28 @@ func (c *Crawler) define() (err error) {
 	if err != nil {
 		return err
 	}
-	c.updated, err = wakeshift.DefineEvent(c.wake, "site.updated", wakeshift.EventDef[Site, Crawl]{
+	c.updated, err = wakeshift.DefineEvent(c.wake, "site.updated", wakeshift.EventDef[Site, Update]{
 		Description: "A site was crawled again",
-		Text:        func(p Crawl, a Site) string { return fmt.Sprintf("Site %s updated: %d pages", a.Site, p.Pages) },
+		Text:        aboutSite,
 		Public:      true,
 	})
 	return err
 }
 
-// Close stops the crawler's watches and its connections to the core.
+// aboutSite tells of an update, with the beginning of its summary.
+func aboutSite(p Update, a Site) string {
+	text := fmt.Sprintf("Site %s updated: %d pages", a.Site, p.Pages)
+	if p.Summary == "" {
+		return text
+	}
+	summary := []rune(p.Summary)
+	if len(summary) > maxSummary {
+		summary = append(summary[:maxSummary], '…')
+	}
+	return text + ". " + string(summary)
+}
+
+// Close stops the crawler's watches, streams and connections to the core.
 func (c *Crawler) Close() error { return c.wake.Close() }
 
 // options say who a user is. The header X-User proves nothing: a real app goes by
@@ -154,16 +177,26 @@ func (c *Crawler) keep(job string, crawl Crawl) bool {
 	return true
 }
 
-// Handler serves MCP at /mcp, over stateless streamable HTTP for clients of the
-// revisions 2026-07-28 and 2025-11-25, and takes the reports of crawls and sites.
+// Handler serves MCP at /mcp, over stateless streamable HTTP for clients of every
+// revision, and takes the reports of crawls and sites.
 func (c *Crawler) Handler() http.Handler {
-	mcpHandler := mcp.NewStreamableHTTPHandler(
-		func(*http.Request) *mcp.Server { return c.Server() },
-		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true},
-	)
+	return c.handler(&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
+}
+
+// StatefulHandler is Handler with sessions for clients of the revisions before
+// 2026-07-28.
+func (c *Crawler) StatefulHandler() http.Handler {
+	return c.handler(&mcp.StreamableHTTPOptions{SessionTimeout: time.Hour})
+}
+
+func (c *Crawler) handler(with *mcp.StreamableHTTPOptions) http.Handler {
+	server := func(*http.Request) *mcp.Server { return c.Server() }
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", c.wake.Handler(mcpHandler, options()))
+	mux.Handle("/mcp", c.wake.HTTPHandler(server, with, options()))
 	mux.HandleFunc("POST /crawls/{job}", c.crawlFinished)
 	mux.HandleFunc("POST /sites/{site}", c.siteUpdated)
 	return http.NewCrossOriginProtection().Handler(mux) // a page in a browser has no business here
 }
+
+// Transport wraps the transport of a server that does not serve HTTP.
+func (c *Crawler) Transport(t mcp.Transport) mcp.Transport { return c.wake.Transport(t) }

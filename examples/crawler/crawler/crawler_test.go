@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -191,7 +192,94 @@ func TestReportsRefused(t *testing.T) {
 	if status, answer := report(t, base+"/sites/Upper", `{"pages":5}`); status != http.StatusBadRequest || !strings.Contains(answer, "bad_arguments") {
 		t.Errorf("a name that cannot route: answered %d %s", status, answer)
 	}
-	if status, answer := report(t, base+"/sites/example.com", `{"pages":5}`); status != 200 {
-		t.Errorf("a site: answered %d %s", status, answer)
+	for _, body := range []string{`{"pages":5}`, `{"pages":5,"summary":"` + strings.Repeat("ü", 5000) + `"}`} {
+		if status, answer := report(t, base+"/sites/example.com", body); status != 200 {
+			t.Errorf("a site: answered %d %s", status, answer)
+		}
+	}
+}
+
+// What events/poll and events/list are sent, and answer.
+
+type pollParams struct {
+	mcp.ParamsBase
+	Name      string       `json:"name"`
+	Arguments crawler.Site `json:"arguments"`
+	Cursor    *string      `json:"cursor"`
+}
+
+type pollResult struct {
+	mcp.ResultBase
+	Cursor string `json:"cursor"`
+	Events []struct {
+		Data crawler.Update `json:"data"`
+	} `json:"events"`
+}
+
+type listParams struct{ mcp.ParamsBase }
+
+type listResult struct {
+	mcp.ResultBase
+	Events []struct {
+		Name     string   `json:"name"`
+		Delivery []string `json:"delivery"`
+	} `json:"events"`
+}
+
+// Clients of MCP Events may have site.updated in every way, in every revision, with
+// sessions and without.
+func TestSiteIsForEverybody(t *testing.T) {
+	t.Parallel()
+	app, base := serve(t)
+	stateful := httptest.NewServer(app.StatefulHandler())
+	t.Cleanup(stateful.Close)
+	client := mcp.NewClient(&mcp.Implementation{Name: "events-client", Version: "1.0.0"}, nil)
+	if err := errors.Join(
+		mcp.AddSendingCustomMethod[*listParams, *listResult](client, "events/list"),
+		mcp.AddSendingCustomMethod[*pollParams, *pollResult](client, "events/poll"),
+	); err != nil {
+		t.Fatal(err)
+	}
+	for _, url := range []string{base, stateful.URL} {
+		for _, revision := range []string{"2026-07-28", "2025-11-25"} {
+			transport := &mcp.StreamableClientTransport{Endpoint: url + "/mcp", DisableStandaloneSSE: true}
+			session, err := client.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+			if err != nil {
+				t.Fatal(err)
+			}
+			listed, err := mcp.CallCustomMethod[*listParams, *listResult](t.Context(), session, "events/list", &listParams{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			delivery := map[string][]string{}
+			for _, e := range listed.Events {
+				delivery[e.Name] = e.Delivery
+			}
+			want := map[string][]string{"crawl.finished": {"webhook"}, "crawl.polled": {"webhook"}, "site.updated": {"poll", "push", "webhook"}}
+			if diff := cmp.Diff(want, delivery); diff != "" {
+				t.Errorf("delivery (-want +got):\n%s", diff)
+			}
+			poll := &pollParams{Name: "site.updated", Arguments: crawler.Site{Site: "example.com"}}
+			for _, want := range [][]crawler.Update{nil, {{Pages: 5, Summary: "new prices"}}} {
+				polled, err := mcp.CallCustomMethod[*pollParams, *pollResult](t.Context(), session, "events/poll", poll)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got []crawler.Update
+				for _, e := range polled.Events {
+					got = append(got, e.Data)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("polled (-want +got):\n%s", diff)
+				}
+				poll.Cursor = &polled.Cursor
+				if status, answer := report(t, base+"/sites/example.com", `{"pages":5,"summary":"new prices"}`); status != 200 {
+					t.Fatal(answer)
+				}
+			}
+			if err := session.Close(); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }

@@ -9,11 +9,11 @@
 //     polling;
 //   - site.updated {site}: public, so that any client of MCP Events may have it.
 //
-// Each has the payload {pages}. Crawls and sites are reported over HTTP, by
-// whatever crawls:
+// Each has the payload {pages}, and site.updated may have a summary. Crawls and
+// sites are reported over HTTP, by whatever crawls:
 //
 //	POST /crawls/{job} {"pages":5}
-//	POST /sites/{site} {"pages":5}
+//	POST /sites/{site} {"pages":5,"summary":"new prices"}
 //
 // There is no crawling here.
 package crawler

@@ -8,15 +8,21 @@ import (
 	wakeshift "github.com/rouse-dev/rouse/sdk/go"
 )
 
-const maxReportBytes = 4 << 10
+// maxReportBytes and maxSiteBytes bound reports; a site's may have a summary as
+// long as a payload may be.
+const (
+	maxReportBytes = 4 << 10
+	maxSiteBytes   = 512 << 10
+)
 
 // crawlFinished takes the report of a crawl: it is announced as crawl.finished,
 // and found by the watches of crawl.polled.
 func (c *Crawler) crawlFinished(w http.ResponseWriter, r *http.Request) {
-	crawl, ok := readCrawl(w, r)
+	report, ok := readReport(w, r, maxReportBytes)
 	if !ok {
 		return
 	}
+	crawl := Crawl{Pages: report.Pages}
 	job := Job{Job: r.PathValue("job")}
 	emitted, err := c.finished.Emit(r.Context(), job, crawl)
 	if err == nil && !c.keep(job.Job, crawl) {
@@ -28,23 +34,24 @@ func (c *Crawler) crawlFinished(w http.ResponseWriter, r *http.Request) {
 
 // siteUpdated takes the report of a site and announces it as site.updated.
 func (c *Crawler) siteUpdated(w http.ResponseWriter, r *http.Request) {
-	crawl, ok := readCrawl(w, r)
+	update, ok := readReport(w, r, maxSiteBytes)
 	if !ok {
 		return
 	}
-	emitted, err := c.updated.Emit(r.Context(), Site{Site: r.PathValue("site")}, crawl)
+	emitted, err := c.updated.Emit(r.Context(), Site{Site: r.PathValue("site")}, update)
 	answer(w, emitted, err)
 }
 
-func readCrawl(w http.ResponseWriter, r *http.Request) (Crawl, bool) {
+func readReport(w http.ResponseWriter, r *http.Request, limit int64) (Update, bool) {
 	var body struct {
-		Pages *int `json:"pages"`
+		Pages   *int   `json:"pages"`
+		Summary string `json:"summary"`
 	}
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxReportBytes)).Decode(&body); err != nil || body.Pages == nil {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, limit)).Decode(&body); err != nil || body.Pages == nil {
 		http.Error(w, `the body must be {"pages": number}`, http.StatusBadRequest)
-		return Crawl{}, false
+		return Update{}, false
 	}
-	return Crawl{Pages: *body.Pages}, true
+	return Update{Pages: *body.Pages, Summary: body.Summary}, true
 }
 
 // answer tells how many conversations a report is for, or what the core refused.

@@ -2,6 +2,7 @@ package events
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -55,9 +56,7 @@ func dialHTTP(ctx context.Context, at HTTP) (*httpConnection, error) {
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
 		return nil, errors.New("events: HTTP.URL must be an absolute http or https address")
 	}
-	if at.Name == "" {
-		at.Name, at.Version = "rouse-events", "1"
-	}
+	at.Name, at.Version = cmp.Or(at.Name, "rouse-events"), cmp.Or(at.Version, "1")
 	base := at.Client
 	if base == nil {
 		base = http.DefaultClient

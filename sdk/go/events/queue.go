@@ -18,6 +18,7 @@ type item struct {
 	cursor     string // where to go on once it is handled; empty: as before
 	record     string // the key under which it is stored; empty: it is not
 	sequence   int64  // its place among the records
+	loss       bool   // it tells of a lost cursor, which the state notes until it is handled
 	given      atomic.Bool
 }
 

@@ -1,6 +1,8 @@
 package events_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,4 +83,48 @@ func TestRotateRefused(t *testing.T) {
 		f.deliver(f.hook(), f.event(3))
 		isEqual(t, take(t, s, 3), "1", "2", "3")
 	})
+}
+
+// Whoever leaves before handling the gap of a lost cursor is told of it again, and
+// once it is handled no more.
+func TestALostCursorIsToldUntilHandled(t *testing.T) {
+	for _, mode := range []events.Mode{events.Poll, events.Push, events.Webhook} {
+		t.Run(string(mode), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t, string(mode))
+				store := &events.MemoryStore{}
+				c := f.receive(store)
+				subscribe(t, c, nil)
+				c.Close()
+				method := map[events.Mode]string{events.Poll: "events/poll", events.Push: "events/stream", events.Webhook: "events/subscribe"}[mode]
+				f.refuse(method, refusal{Code: -32026, Message: "Unsupported", Data: object{"reason": "schema_changed"}})
+				c = f.receive(store)
+				if _, err := c.Subscribe(t.Context(), "tick", nil, nil); !errors.Is(err, events.ErrUnsupported) {
+					t.Fatal(err)
+				}
+				c.Close()
+				for range 2 { // it leaves at the gap
+					c = f.receive(store)
+					s := subscribe(t, c, nil)
+					ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+					for o, err := range s.All(ctx) {
+						if err != nil || !o.Gap {
+							t.Errorf("got %+v, %v", o, err)
+						}
+						break
+					}
+					cancel()
+					c.Close()
+				}
+				c = f.receive(store)
+				isEqual(t, take(t, subscribe(t, c, nil), 1), "gap")
+				c.Close()
+				c = f.receive(store)
+				defer c.Close()
+				s := subscribe(t, c, nil)
+				f.emit(1)
+				isEqual(t, take(t, s, 1), "1")
+			})
+		})
+	}
 }

@@ -107,13 +107,12 @@ func (s *Subscription) begin(ctx context.Context) error {
 	start := map[Mode]func(context.Context, context.Context) (func(), error){
 		Poll: s.startPolling, Push: s.startStreaming, Webhook: s.startReceiving,
 	}
-	lost := s.state.Lost && s.state.Cursor == ""
-	if lost {
-		s.queue.restore(&item{occurrence: s.gap("")})
+	if s.state.Lost {
+		s.queue.restore(&item{occurrence: s.gap(""), loss: true})
 	}
 	run, err := start[s.mode](ctx, running)
-	if err == nil && (lost || s.opts.Cursor != "") { // from here on it goes on there, whatever happens
-		err = s.update(ctx, func(st *state) { st.Lost = false })
+	if err == nil && s.opts.Cursor != "" { // from here on it goes on there, whatever happens
+		err = s.update(ctx, func(*state) {})
 	}
 	if err != nil {
 		cancel()

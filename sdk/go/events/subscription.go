@@ -99,6 +99,9 @@ func (s *Subscription) settle(ctx context.Context, i *item) error {
 	} else if cursor := s.queue.cursorOf(i); cursor != "" {
 		err = s.moveTo(ctx, cursor)
 	}
+	if err == nil && i.loss {
+		err = s.update(ctx, func(st *state) { st.Lost = false })
+	}
 	if err == nil {
 		s.queue.remove(i)
 	}
