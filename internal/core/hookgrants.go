@@ -124,6 +124,9 @@ func (c *Core) refresh(tx store.Tx, old, w wake.Webhook, secret string) (*HookSt
 }
 
 func (c *Core) limitHooks(tx store.Tx, w wake.Webhook) error {
+	if c.limits.UserWebhooks == 0 {
+		return nil
+	}
 	all, err := tx.WebhooksOfUser(w.App, w.User)
 	if err != nil {
 		return err
@@ -134,7 +137,7 @@ func (c *Core) limitHooks(tx store.Tx, w wake.Webhook) error {
 			mine++
 		}
 	}
-	if c.limits.UserWebhooks > 0 && mine >= c.limits.UserWebhooks {
+	if mine >= c.limits.UserWebhooks {
 		return refusal.New(refusal.SubscriptionLimit, "%d webhook subscriptions, the most one user may have", mine).With("max", c.limits.UserWebhooks)
 	}
 	return nil
