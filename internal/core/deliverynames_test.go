@@ -112,6 +112,7 @@ func TestAttemptsAreListed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	w := b.hooked(hook).ID
+	b.suspend(w, time.Now(), "") // so that there are no attempts but those written here
 	voucher := wake.Webhook{ID: "sub_v", App: b.app.ID, Principal: wake.VoucherPrincipal("sub_conversation"), URL: "https://hook.test/v", Event: "site.updated"}
 	if err := b.store.Update(t.Context(), func(tx store.Tx) error { return tx.PutWebhook(voucher) }); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ const (
 	endedWithEvent = "event_removed"
 	endedByApp     = "app"
 	endedRefused   = "refused"
+	endedToolsOnly = "tools_only"
 	endedBySchema  = "schema_changed"
 	endedFailing   = "failing"
 )
@@ -39,6 +40,8 @@ func whyEnded(w wake.Webhook) *refusal.Refusal {
 		return schemaChanged(w.Event, detail)
 	case endedFailing:
 		return refusal.New(refusal.CallbackFailed, "nothing could be delivered for %d days", int(maxSuspended.Hours()/24)).WithReason(detail)
+	case endedToolsOnly:
+		return toolsOnly(w.Event)
 	case endedRefused:
 		return refusal.New(refusal.Forbidden, "the app does not allow %s with these arguments any more", w.Event).With("reason", "app")
 	}

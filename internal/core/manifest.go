@@ -182,30 +182,49 @@ func withEvents(body, former json.RawMessage) (json.RawMessage, error) {
 func endBroken(tx store.Tx, app wake.App, before, next *wake.Manifest) (ended []wake.Subscription, hooks []wake.Webhook, err error) {
 	for name, was := range before.Events {
 		reason, word := "the app "+app.Name+" no longer offers it", endedWithEvent
+		whose := func(wake.Webhook) bool { return true }
 		if is := next.Events[name]; is != nil {
-			if reason = was.Breaks(is); reason == "" {
+			if reason = was.Breaks(is); reason != "" {
+				word = brokenSchema(was, is)
+			} else if is.OpenTo("somebody") || !was.OpenTo("somebody") {
 				continue
+			} else { // who came by a tool's voucher may have it still
+				word, whose = endedToolsOnly, func(w wake.Webhook) bool { return w.Principal == wake.UserPrincipal(w.User) }
 			}
-			word = brokenSchema(was, is)
 		}
-		subs, err := tx.SubscriptionsOfEvent(app.ID, name)
-		if err != nil {
-			return nil, nil, err
-		}
-		if err := endAndTell(tx, subs, harness.EndedText(name, reason)); err != nil {
-			return nil, nil, err
-		}
-		ended = append(ended, subs...)
-		of, err := tx.WebhooksOfEvent(app.ID, name)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, w := range of {
-			if _, err := tx.EndWebhook(w.ID, word, now()); err != nil {
+		if reason != "" {
+			subs, err := tx.SubscriptionsOfEvent(app.ID, name)
+			if err != nil {
 				return nil, nil, err
 			}
+			if err := endAndTell(tx, subs, harness.EndedText(name, reason)); err != nil {
+				return nil, nil, err
+			}
+			ended = append(ended, subs...)
+		}
+		of, err := endHooks(tx, app.ID, name, word, whose)
+		if err != nil {
+			return nil, nil, err
 		}
 		hooks = append(hooks, of...)
 	}
 	return ended, hooks, nil
+}
+
+// endHooks ends the live webhooks of an event that are so, and returns them.
+func endHooks(tx store.Tx, app, event, word string, so func(wake.Webhook) bool) (ended []wake.Webhook, err error) {
+	all, err := tx.WebhooksOfEvent(app, event)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range all {
+		if !w.Live(now()) || !so(w) {
+			continue // one that expired goes with the sweep
+		}
+		if _, err := tx.EndWebhook(w.ID, word, now()); err != nil {
+			return nil, err
+		}
+		ended = append(ended, w)
+	}
+	return ended, nil
 }

@@ -76,11 +76,16 @@ func (c *Core) admit(ctx context.Context, app wake.App, m manifest, n Native) (a
 		err = refused(n.Name)
 	case a.voucher != "":
 	case event.Public != nil && !*event.Public:
-		err = refusal.New(refusal.Forbidden, "%s is for tools only: call a tool of the app that subscribes to it", n.Name).With("reason", "tools_only")
+		err = toolsOnly(n.Name)
 	case n.Call.User == "" && (event.Public == nil || event.Personal):
 		err = refusal.New(refusal.Forbidden, "%s needs a signed-in user, or a voucher from a tool's result", n.Name).With("reason", "sign_in")
 	}
 	return a, err
+}
+
+// toolsOnly is the answer to who asks for an event that is not public.
+func toolsOnly(event string) *refusal.Refusal {
+	return refusal.New(refusal.Forbidden, "%s is for tools only: call a tool of the app that subscribes to it", event).With("reason", "tools_only")
 }
 
 // refused is the answer to what the app's own authorization does not allow.

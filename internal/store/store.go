@@ -329,7 +329,7 @@ type Tx interface {
 	RetryDelivery(d wake.Delivery) (bool, error)
 	FinishDelivery(d wake.Delivery) (bool, error)
 	// TrimDeliveries drops the lowest places of what is queued for a webhook, until most are left, and returns how many. When it
-	// drops any it queues a gap notice at the log's head, due at once, in place of an earlier one that is not under way.
+	// drops any it queues a gap notice at the webhook's watermark, due at once, in place of an earlier one that is not under way.
 	TrimDeliveries(webhook string, most int) (dropped int, err error)
 
 	// PutPublishURL creates or replaces.

@@ -77,7 +77,7 @@ const (
 // A Delivery is one occurrence, or one notice, on its way to one webhook.
 type Delivery struct {
 	Webhook  string
-	Seq      Seq // of a notice: the log's head when it was queued
+	Seq      Seq // of a notice: the log's head when it was queued, of a gap the webhook's watermark then
 	Kind     DeliveryKind
 	Attempts int       // made so far
 	NextAt   time.Time // when it is due, or, while an attempt runs, when its claim lapses

@@ -69,8 +69,11 @@ func (t *tx) queueGap(webhook string) error {
 	if err := t.changed(t.q.DropIdleGaps(background, webhook)); err != nil {
 		return err
 	}
-	_, err := t.queue(wake.Delivery{Webhook: webhook, Seq: wake.Seq(t.state.Head), Kind: wake.DeliveryGap, NextAt: atOnce})
+	through, err := t.Watermark(webhook)
 	if err != nil {
+		return err
+	}
+	if _, err := t.queue(wake.Delivery{Webhook: webhook, Seq: through, Kind: wake.DeliveryGap, NextAt: atOnce}); err != nil {
 		return err
 	}
 	return t.refresh([]string{webhook})

@@ -123,7 +123,11 @@ func testPruneGaps(s *suite) {
 	owed := map[string][]wake.DeliveryKind{}
 	for _, d := range s.all(start.Add(2 * time.Hour)) {
 		owed[d.Webhook] = append(owed[d.Webhook], d.Kind)
-		s.same("place", young.Seq, d.Seq) // the log's head, and of what is left
+		place := young.Seq // of what is left, and the log's head where nothing is
+		if d.Webhook == w.ID && d.Kind == wake.DeliveryGap {
+			place-- // what is left is owed still
+		}
+		s.same("place", place, d.Seq)
 	}
 	s.same("what is queued", map[string][]wake.DeliveryKind{w.ID: {wake.DeliveryGap, ""}, other.ID: {wake.DeliveryGap}}, owed)
 	s.check(func(r store.Reader) { s.same("with nothing missing", idle, got[wake.Webhook](s)(r.Webhook(idle.ID))) })

@@ -47,7 +47,7 @@ func ParseTrusted(text string) (Trusted, error) {
 	}
 	path, ok := plainPath(parsed)
 	if !ok {
-		return Trusted{}, fmt.Errorf("%w: its path may hold no empty, . or .. segments and no escaped slashes", ErrTrusted)
+		return Trusted{}, fmt.Errorf("%w: its path may hold no empty, . or .. segments, no escaped slashes or percent signs, no backslashes and no semicolons", ErrTrusted)
 	}
 	return Trusted{scheme: parsed.Scheme, host: hostOf(parsed), path: path}, nil
 }
@@ -62,14 +62,15 @@ func (t Trusted) Covers(raw string) bool {
 	return ok && within(path, t.path)
 }
 
-// plainPath is a URL's path, if it means the same to everybody who reads it: one that a server may take for another is none.
+// plainPath is a URL's path, if it means the same to everybody who reads it: one that a server may take for another, such as by
+// unescaping it twice, is none.
 func plainPath(parsed *url.URL) (path string, ok bool) {
 	path = parsed.Path
 	if path == "" {
 		path = "/"
 	}
 	escaped := strings.ToLower(parsed.EscapedPath())
-	if path[0] != '/' || strings.Contains(escaped, "%2f") || strings.ContainsAny(path, "\\;\x00") {
+	if path[0] != '/' || strings.Contains(escaped, "%2f") || strings.ContainsAny(path, "\\;%\x00") {
 		return "", false
 	}
 	segments := strings.Split(path[1:], "/")
