@@ -146,7 +146,7 @@ func TestRetries(t *testing.T) {
 		least    time.Duration // the waits are at least so long
 	}{
 		"a proxy's page":          {[]answer{page}, 2, false, 100 * time.Millisecond},
-		"a proxy's page, thrice":  {[]answer{page, page, page}, 3, true, time.Second},
+		"a proxy's page, thrice":  {[]answer{page, page, page}, 3, true, 937 * time.Millisecond}, // three quarters of both pauses
 		"503 with Retry-After":    {[]answer{after(busy, "3")}, 2, false, 3 * time.Second},
 		"429 with Retry-After":    {[]answer{after(refuse(429, "slow_down", "m"), "1"), after(busy, "0")}, 3, false, time.Second},
 		"Retry-After, too long":   {[]answer{after(busy, "3600")}, 1, true, 0},
