@@ -402,7 +402,7 @@ func (f *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.sessions++
 		w.Header().Set("Mcp-Session-Id", strconv.Itoa(f.sessions))
 		f.mu.Unlock()
-	case f.revision != "2026-07-28" && q.Method != "server/discover" && session != strconv.Itoa(f.sessions):
+	case q.Method != "server/discover" && f.lost(session):
 		http.Error(w, "no such session", http.StatusNotFound)
 		return
 	}
@@ -430,6 +430,13 @@ func (f *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	result, err := f.answer(r.Context(), q.Method, r.Header.Get("Mcp-Name"), q.Params)
 	f.reply(w, q.ID, result, err)
+}
+
+// lost reports whether there is no such session, where there are any.
+func (f *fakeServer) lost(session string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.revision != "2026-07-28" && session != strconv.Itoa(f.sessions)
 }
 
 // reply answers as JSON, or for every second id as a stream.
