@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 )
@@ -27,6 +29,7 @@ type fakeStreams struct {
 	down    bool
 	refusal map[string]any // in answer to every "open"; nil admits
 	since   int            // the oldest place of the log that is kept
+	changed chan struct{}  // closed when what counts tells may have changed; nil: nobody waits
 }
 
 type fakeOccurrence struct {
@@ -66,10 +69,12 @@ func (f *fakeStreams) serve(w http.ResponseWriter, r *http.Request) {
 	c := &fakeConn{core: f, conn: conn, out: make(chan any, 100_000), open: map[int64]*fakeStream{}}
 	f.mu.Lock()
 	f.conns[c] = struct{}{}
+	f.tell()
 	f.mu.Unlock()
 	defer func() {
 		f.mu.Lock()
 		delete(f.conns, c)
+		f.tell()
 		f.mu.Unlock()
 	}()
 	go func() {
@@ -92,6 +97,7 @@ func (f *fakeStreams) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		f.mu.Lock()
 		c.take(data)
+		f.tell()
 		f.mu.Unlock()
 	}
 }
@@ -209,6 +215,7 @@ func (f *fakeStreams) terminate() {
 			c.end(number, map[string]any{"code": -32023, "message": "NotFound", "data": map[string]any{"kind": "event"}})
 		}
 	}
+	f.tell()
 }
 
 // restart breaks all connections; down keeps new ones away.
@@ -243,6 +250,36 @@ func (f *fakeStreams) opens() []map[string]any {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.opened)
+}
+
+// tell wakes who waits for counts. The lock is held.
+func (f *fakeStreams) tell() {
+	if f.changed != nil {
+		close(f.changed)
+		f.changed = nil
+	}
+}
+
+// await waits until the counts are so.
+func (f *fakeStreams) await(t *testing.T, what string, so func(conns, streams, closed int) bool) {
+	t.Helper()
+	late := time.After(20 * time.Second)
+	for {
+		f.mu.Lock()
+		if f.changed == nil {
+			f.changed = make(chan struct{})
+		}
+		changed := f.changed
+		f.mu.Unlock()
+		if so(f.counts()) {
+			return
+		}
+		select {
+		case <-changed:
+		case <-late:
+			t.Fatal("it never came to be that " + what)
+		}
+	}
 }
 
 // counts are how many connections and open streams there are, and how many

@@ -144,7 +144,7 @@ func TestStreamsOfASession(t *testing.T) {
 	ended("the session ended", third)
 	s.core.streams.updated(5)
 	theirs.want(updated(1.0, 1, 5))
-	eventually(t, "one stream is open", func() bool { _, open, _ := s.core.streams.counts(); return open == 1 })
+	s.core.streams.await(t, "one stream is open", func(_, open, _ int) bool { return open == 1 })
 	if diff := cmp.Diff(1, wakeshift.SessionStreams(s.wake)); diff != "" {
 		t.Errorf("streams of sessions (-want +got):\n%s", diff)
 	}

@@ -153,16 +153,6 @@ func final(id any, revision string) message {
 	return message{ID: id, Result: result}
 }
 
-// eventually waits until something is so.
-func eventually(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !so(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it never came to be that " + what)
-		}
-	}
-}
-
 // streamed serves a site over one of the transports; session is the header a
 // stateful one needs.
 func (s *site) streamed(t *testing.T, wrapped, perRequest bool, options mcp.StreamableHTTPOptions) (url string, session map[string]string) {
@@ -281,7 +271,7 @@ func TestStreamNeedsTheHandler(t *testing.T) {
 			if got.Error == nil || !strings.Contains(got.Error.Message, "Wakeshift.Handler") || got.Error.Data["feature"] != "deliveryMode" {
 				t.Errorf("%s, %s: %d %s", transport.name, revision, got.Status, got.Body)
 			}
-			eventually(t, "no stream is open", func() bool { _, open, _ := s.core.streams.counts(); return open == 0 })
+			s.core.streams.await(t, "no stream is open", func(_, open, _ int) bool { return open == 0 })
 		}
 	}
 }
@@ -298,10 +288,7 @@ func TestStreamAborted(t *testing.T) {
 		c.want(active(1.0, "c0", false))
 		c.close()
 	}
-	eventually(t, "one stream is open", func() bool {
-		conns, open, closed := s.core.streams.counts()
-		return conns == 1 && open == 1 && closed == 5
-	})
+	s.core.streams.await(t, "one stream is open", func(conns, open, closed int) bool { return conns == 1 && open == 1 && closed == 5 })
 	s.core.streams.updated(1)
 	kept.want(updated(1.0, 0, 1))
 }
@@ -441,7 +428,7 @@ func TestStreamInMemory(t *testing.T) {
 			if !wrapped {
 				client.want(final("gone", revision))
 			}
-			eventually(t, "one stream is open", func() bool { _, open, _ := s.core.streams.counts(); return open == 1 })
+			s.core.streams.await(t, "one stream is open", func(_, open, _ int) bool { return open == 1 })
 			s.core.streams.updated(5)
 			client.want(updated(2.0, 0, 5))
 			s.core.streams.terminate()
@@ -452,7 +439,7 @@ func TestStreamInMemory(t *testing.T) {
 			client.write(4, "events/stream", params)
 			client.want(active(4.0, "c1", false))
 			client.conn.Close() // the end of its input ends a stream
-			eventually(t, "no stream is open", func() bool { _, open, _ := s.core.streams.counts(); return open == 0 })
+			s.core.streams.await(t, "no stream is open", func(_, open, _ int) bool { return open == 0 })
 		}
 	}
 }
@@ -538,7 +525,7 @@ func TestStreamOverHTTP2(t *testing.T) {
 	s.core.streams.updated(2)
 	c.want(updated(1.0, 0, 2))
 	c.close()
-	eventually(t, "no stream is open", func() bool { _, open, _ := s.core.streams.counts(); return open == 0 })
+	s.core.streams.await(t, "no stream is open", func(_, open, _ int) bool { return open == 0 })
 }
 
 // What was set for the answer before is kept, and the server may be shut down while
@@ -610,7 +597,7 @@ func TestSlowClient(t *testing.T) {
 		s.core.streams.updated(n)
 		quick.want(updated(2.0, n, n))
 	}
-	eventually(t, "the slow client's stream is put down", func() bool { _, open, closed := s.core.streams.counts(); return open == 1 && closed == 1 })
+	s.core.streams.await(t, "the slow client's stream is put down", func(_, open, closed int) bool { return open == 1 && closed == 1 })
 	close(let)
 	for n := 0; n < events; {
 		m := slow.next()
