@@ -9,6 +9,7 @@ import (
 
 	"github.com/rouse-dev/rouse/internal/core"
 	"github.com/rouse-dev/rouse/internal/refusal"
+	"github.com/rouse-dev/rouse/internal/wake"
 )
 
 // MaxDeliveries is how many deliveries one answer lists at most.
@@ -100,7 +101,7 @@ func (h *handler) deliveries(ctx context.Context, r *http.Request) (any, error) 
 	list := make([]Delivery, len(attempts))
 	for i, a := range attempts {
 		list[i] = Delivery{ID: a.ID, At: a.At, Webhook: a.Webhook, Event: a.Event, EventID: a.Occurrence, Notice: string(a.Kind),
-			Host: hostOf(a.URL), Try: a.Number, Status: a.Status, Category: a.Reason, TookMS: a.Took.Milliseconds(), Outcome: a.Outcome, NextAt: a.NextAt}
+			Host: wake.ShownHost(a.URL), Try: a.Number, Status: a.Status, Category: a.Reason, TookMS: a.Took.Milliseconds(), Outcome: a.Outcome, NextAt: a.NextAt}
 	}
 	return object{"deliveries": list}, err
 }

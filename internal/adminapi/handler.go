@@ -7,8 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"strings"
 	"sync"
 
 	"github.com/rouse-dev/rouse/internal/core"
@@ -200,16 +198,7 @@ func (h *handler) subscriptions(ctx context.Context, r *http.Request) (any, erro
 	}
 	for _, w := range hooks {
 		list = append(list, Subscription{ID: w.ID, App: w.App, Event: w.Event, Topic: w.Topic, Arguments: w.Arguments, User: w.User,
-			Via: ViaWebhook, WebhookHost: hostOf(w.URL), LastError: w.Health.LastError, CreatedAt: w.CreatedAt, ExpiresAt: w.ExpiresAt})
+			Via: ViaWebhook, WebhookHost: wake.ShownHost(w.URL), LastError: w.Health.LastError, CreatedAt: w.CreatedAt, ExpiresAt: w.ExpiresAt})
 	}
 	return object{"subscriptions": list}, nil
-}
-
-// hostOf is what may be shown of a webhook's address: its path is often a credential.
-func hostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return strings.ToLower(u.Host)
 }

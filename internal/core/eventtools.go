@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -160,7 +159,7 @@ func (c *Core) subscribeByTool(ctx context.Context, app wake.App, call wake.Call
 		case q.Problem != "":
 			return refusal.New(refusal.BadArguments, "%s", oneLine(q.Problem, maxEcho))
 		case q.Refused:
-			return refusal.New(refusal.Forbidden, "the app does not allow %s with these arguments", event.Name)
+			return refused(event.Name)
 		}
 		want, err := toEvent(app, call, event, a.Arguments, a.Once)
 		if err == nil {
@@ -239,7 +238,7 @@ func (c *Core) listByTool(ctx context.Context, app wake.App, call wake.Call, aft
 			}
 		}
 		for _, w := range hooks {
-			elsewhere = append(elsewhere, harness.Holding{ID: w.ID, What: w.Event, Arguments: string(w.Arguments), Where: harness.AtWebhook(hostOf(w.URL))})
+			elsewhere = append(elsewhere, harness.Holding{ID: w.ID, What: w.Event, Arguments: string(w.Arguments), Where: harness.AtWebhook(wake.ShownHost(w.URL))})
 		}
 	}
 	more := max(0, len(here)-maxHoldings) + max(0, len(elsewhere)-maxHoldings)
@@ -267,13 +266,4 @@ func (c *Core) ownSubscriptions(ctx context.Context, app wake.App, call wake.Cal
 
 func holding(s wake.Subscription, where string) harness.Holding {
 	return harness.Holding{ID: s.ID, What: strings.TrimPrefix(subscribedTo(s), "the "), Arguments: string(s.Arguments), Once: s.Once, Where: where}
-}
-
-// hostOf is the host of an endpoint. Its path may hold what is nobody else's business.
-func hostOf(endpoint string) string {
-	parsed, err := url.Parse(endpoint)
-	if err != nil {
-		return ""
-	}
-	return parsed.Host
 }

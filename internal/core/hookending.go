@@ -22,14 +22,6 @@ const (
 	endedFailing   = "failing"
 )
 
-// brokenSchema is why the webhooks of an event end that was changed so that it means something else.
-func brokenSchema(was, is *wake.Event) string {
-	if was.BreaksPayload(is) {
-		return endedBySchema + "/payloadSchema"
-	}
-	return endedBySchema + "/inputSchema"
-}
-
 // whyEnded is the refusal that a webhook's endpoint is told when it has ended.
 func whyEnded(w wake.Webhook) *refusal.Refusal {
 	reason, detail, _ := strings.Cut(w.EndReason, "/")

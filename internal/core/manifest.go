@@ -185,7 +185,7 @@ func endBroken(tx store.Tx, app wake.App, before, next *wake.Manifest) (ended []
 		whose := func(wake.Webhook) bool { return true }
 		if is := next.Events[name]; is != nil {
 			if reason = was.Breaks(is); reason != "" {
-				word = brokenSchema(was, is)
+				word = endedBySchema + "/" + brokenSchema(was, is)
 			} else if is.OpenTo("somebody") || !was.OpenTo("somebody") {
 				continue
 			} else { // who came by a tool's voucher may have it still

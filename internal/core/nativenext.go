@@ -338,8 +338,8 @@ func (s *NativeStreams) readmit(ctx context.Context, st *nativeStream) error {
 			return err
 		}
 		if is := m.events[st.native.Name]; is != nil {
-			if err := brokenBy(st.event, is); err != nil {
-				return err
+			if schema := brokenSchema(st.event, is); schema != "" {
+				return schemaChanged(is.Name, schema)
 			}
 		}
 		a, err := c.admit(ctx, s.app, m, st.native)
@@ -363,15 +363,15 @@ func (s *NativeStreams) readmit(ctx context.Context, st *nativeStream) error {
 	return err
 }
 
-// brokenBy is why who has an event as it was cannot go on with it as it is; nil when it can.
-func brokenBy(was, is *wake.Event) error {
+// brokenSchema is which schema has who has an event as it was not go on with it as it is; empty when neither does.
+func brokenSchema(was, is *wake.Event) string {
 	switch {
 	case was.Breaks(is) == "":
-		return nil
+		return ""
 	case was.BreaksPayload(is):
-		return schemaChanged(is.Name, "payloadSchema")
+		return "payloadSchema"
 	}
-	return schemaChanged(is.Name, "inputSchema")
+	return "inputSchema"
 }
 
 func schemaChanged(event, feature string) *refusal.Refusal {

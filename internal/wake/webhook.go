@@ -2,7 +2,9 @@ package wake
 
 import (
 	"encoding/json"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -38,6 +40,16 @@ type Webhook struct {
 	// delivered. EndReason is a word the core chose, for that notice.
 	EndedAt   time.Time
 	EndReason string
+}
+
+// ShownHost is what may be shown of a webhook's address, its host and port; the rest is often a credential. It is empty for what is
+// no address.
+func ShownHost(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(parsed.Host)
 }
 
 // UserPrincipal is the Principal of a webhook that one of the app's users subscribed.
